@@ -158,19 +158,22 @@ func (t *Totals) KnownOutput() *int64 {
 
 // Totals count what Run read and wrote.
 type Totals struct {
-	Requests, Failed    int64
-	InputTokens         int64
-	OutputTokens        int64
-	Blocks              int   // distinct
-	Sessions, Users     int   // distinct; 0 when the source has none
-	Unchained           int64 // requests that go on from an answer beyond those that can be told apart: they have no session
-	Inferred            profile.InferredSessions
-	InputGaps           Gaps             // requests whose prompts in the source cannot be what was sent
-	OutputGaps          Gaps             // likewise for replies that the source counts
-	UnknownOutputs      int64            // requests, other than failed ones, whose output length nothing tells
-	Sources             Sources          // what lengths and blocks are made of
-	MessageHashes       int64            // requests with blocks made from hashes of messages: how long shared prefixes are is an estimate
-	PartlyRedacted      int64            // requests whose length is that of what redaction left, as the source does not count
+	Requests, Failed int64
+	InputTokens      int64
+	OutputTokens     int64
+	Blocks           int // distinct
+	Sessions, Users  int // distinct; 0 when the source has none
+	// requests that go on from an answer beyond those that can be told apart: they have no session
+	Unchained      int64
+	Inferred       profile.InferredSessions
+	InputGaps      Gaps    // requests whose prompts in the source cannot be what was sent
+	OutputGaps     Gaps    // likewise for replies that the source counts
+	UnknownOutputs int64   // requests, other than failed ones, whose output length nothing tells
+	Sources        Sources // what lengths and blocks are made of
+	// requests with blocks made from hashes of messages: how long shared prefixes are is an estimate
+	MessageHashes int64
+	// requests whose length is that of what redaction left, as the source does not count
+	PartlyRedacted      int64
 	Texts               int64            // requests with a length or blocks from the tokenizer
 	TextInput           int64            // their input tokens as counted
 	TextInputSource     int64            // their input tokens as the source says, over rows that say

@@ -47,7 +47,8 @@ func (c Card) WriteAnswer(w io.Writer, file string, width int) error {
 // about says in a line what the file is.
 func (c Card) about() string {
 	if c.Former() {
-		return "rows of real requests, made coarser by an earlier version. No version makes such releases any more, since a few known requests single out many of their sessions. Make a new one of the source."
+		return "rows of real requests, made coarser by an earlier version. No version makes such releases any more, " +
+			"since a few known requests single out many of their sessions. Make a new one of the source."
 	}
 	return tierWords[c.Tier]
 }
@@ -66,17 +67,20 @@ func (c Card) WriteText(w io.Writer, width int) error {
 	t.fact("times", c.Time)
 	t.fact("lengths", c.Lengths)
 	if c.BlockSize > 0 {
-		t.fact("prefix blocks", fmt.Sprintf("%d tokens each; requests that begin with the same tokens begin with the same block ids", c.BlockSize))
+		t.fact("prefix blocks", fmt.Sprintf("%d tokens each; requests that begin with the same tokens begin with the "+
+			"same block ids", c.BlockSize))
 	}
 	t.fact("key of block ids", c.Key)
 	if x := c.Confined; x != nil {
-		t.fact("confined", fmt.Sprintf("while it was made: network %s; files %s; core dumps %s", x.Network, x.Files, x.CoreDumps))
+		t.fact("confined", fmt.Sprintf("while it was made: network %s; files %s; core dumps %s", x.Network,
+			x.Files, x.CoreDumps))
 	}
 	t.fact("tokenizer", c.Tokenizer)
 	t.fact("chat template", c.Template)
 	t.fact("text", "The rows hold no word of a prompt or an answer. "+c.SourceFields.Words())
 	if f := c.SourceFields; f != nil && f.Format != "" {
-		t.fact("source", fmt.Sprintf("It was read as %s. reprise audit --html lists its fields and how each was treated.", f.Format))
+		t.fact("source", fmt.Sprintf(
+			"It was read as %s. reprise audit --html lists its fields and how each was treated.", f.Format))
 	}
 	if c.Sessions != nil {
 		t.sessions(c.Sessions)
@@ -117,10 +121,12 @@ func (c Card) WriteNotes(w io.Writer, notes []string, width int) error {
 
 // tierWords say what a tier is.
 var tierWords = map[string]string{
-	"raw":    "the records with the text of their prompts. Nothing is hidden.",
-	Internal: "pseudonymous records, one for each request. They are still personal data: use them only inside the organisation that the traffic came from.",
-	Partner:  "sessions drawn from noisy counts, none of them real. For a partner under contract, not for publication.",
-	Public:   "differentially private. It may be published: it holds no record of the source, only noisy counts and rows drawn from them.",
+	"raw": "the records with the text of their prompts. Nothing is hidden.",
+	Internal: "pseudonymous records, one for each request. They are still personal data: use them only inside the " +
+		"organisation that the traffic came from.",
+	Partner: "sessions drawn from noisy counts, none of them real. For a partner under contract, not for publication.",
+	Public: "differentially private. It may be published: it holds no record of the source, only noisy counts and " +
+		"rows drawn from them.",
 }
 
 // A cardText puts a card into words.
@@ -162,24 +168,32 @@ func (t *cardText) item(words string)              { t.lines("  - ", words) }
 // guarantee says what differential privacy promises.
 func (t *cardText) guarantee(protects string, b dp.Budget) {
 	t.section("The guarantee")
-	t.say("It protects %s. With or without any one of them, every outcome of this release is about equally likely: within a factor of e^ε = %.2f, except with probability δ.", protects, math.Exp(b.Epsilon))
+	t.say("It protects %s. With or without any one of them, every outcome of this release is about equally likely: "+
+		"within a factor of e^ε = %.2f, except with probability δ.", protects, math.Exp(b.Epsilon))
 }
 
 func (t *cardText) all(l *dp.Total) {
 	if l != nil {
-		t.fact("all releases", fmt.Sprintf("ε = %.4g, δ = %.3g: this release and %d before it of this source, refused attempts included", l.Epsilon, l.Delta, l.Releases-1))
+		t.fact("all releases", fmt.Sprintf("ε = %.4g, δ = %.3g: this release and %d before it of this source, "+
+			"refused attempts included", l.Epsilon, l.Delta, l.Releases-1))
 	}
 }
 
 func (t *cardText) sessions(s *dp.SessionStatement) {
 	t.guarantee(s.Protects, s.Budget)
-	t.fact("this release", fmt.Sprintf("ε = %g, δ = %g; %s noise, ρ = %.4g of zero-concentrated privacy for all tables together", s.Budget.Epsilon, s.Budget.Delta, s.Mechanism, s.Rho))
+	t.fact("this release", fmt.Sprintf("ε = %g, δ = %g; %s noise, ρ = %.4g of zero-concentrated privacy for all "+
+		"tables together", s.Budget.Epsilon, s.Budget.Delta, s.Mechanism, s.Rho))
 	t.all(s.Ledger)
-	t.fact("bounds", fmt.Sprintf("each %s adds a weight of 1 in all to each table, however many requests it has", s.Unit))
-	t.fact("capture", fmt.Sprintf("a window of %v that the operator declared, from whose begin times count", time.Duration(s.CaptureNS)))
-	t.fact("limits", fmt.Sprintf("%d input and %d output tokens; longer requests count as these", s.MaxInput, s.MaxOutput))
+	t.fact("bounds", fmt.Sprintf("each %s adds a weight of 1 in all to each table, however many requests it has",
+		s.Unit))
+	t.fact("capture", fmt.Sprintf("a window of %v that the operator declared, from whose begin times count",
+		time.Duration(s.CaptureNS)))
+	t.fact("limits", fmt.Sprintf("%d input and %d output tokens; longer requests count as these",
+		s.MaxInput, s.MaxOutput))
 	if p := s.Trunks; p != nil {
-		t.fact("shared prefixes", fmt.Sprintf("%d of at most %d blocks: those with a noisy count (one for each %s that has it) of at least %d", p.Selected, p.Blocks, s.Unit, p.Threshold))
+		t.fact("shared prefixes",
+			fmt.Sprintf("%d of at most %d blocks: those with a noisy count (one for each %s that has it) of "+
+				"at least %d", p.Selected, p.Blocks, s.Unit, p.Threshold))
 	}
 	t.section("What was counted, its part of the budget, and its noise")
 	fmt.Fprintf(&t.b, "  %-20s %7s %9s %9s\n", "table", "cells", "part of ρ", "noise, sd")
@@ -192,7 +206,9 @@ func (t *cardText) sessions(s *dp.SessionStatement) {
 	}
 	e := s.Predicted
 	t.section("How good it is")
-	t.say("Typical errors are up to: requests %.1f %%, total input %.1f %%, total output %.1f %%, hit ratio %.3f. They are more where few units send much of all, since each counts as one, or much is above the limits; how sessions overlap is not predicted.",
+	t.say("Typical errors are up to: requests %.1f %%, total input %.1f %%, total output %.1f %%, hit ratio %.3f. "+
+		"They are more where few units send much of all, since each counts as one, or much is above the limits; how "+
+		"sessions overlap is not predicted.",
 		100*e.Requests, 100*e.Input, 100*e.Output, e.Hit)
 }
 

@@ -48,7 +48,8 @@ func (c *chain) keepCommon(root block.ID, by ratio, pieces []token.Piece) int {
 	n, from := 0, 0
 	for root == c.root && by == c.ratio && n < len(c.cuts) {
 		end := c.cuts[n].end
-		if end > len(pieces) || end < len(pieces) && !pieces[end].Starts() || !slices.Equal(pieces[from:end], c.pieces[from:end]) {
+		if end > len(pieces) || end < len(pieces) && !pieces[end].Starts() ||
+			!slices.Equal(pieces[from:end], c.pieces[from:end]) {
 			break
 		}
 		from = end

@@ -16,25 +16,26 @@ import (
 // While rows are with the sorter a block is known by its provisional number. Once there were too
 // many to number it is its key, see [keyWriter].
 type collector struct {
-	sorter      *trace.Sorter
-	blocks      *block.IDs
-	domains     *block.Dense[[3]string]
-	lastDomain  [3]string
-	domain      uint64 // its number plus one; 0 before any
-	sessions    *block.Dense[string]
-	answers     answerChains
-	users       *block.Dense[string]
-	totals      Totals
-	models      map[string]*ModelCount // by name as the source spells it
-	refs        int64                  // blocks in all rows
-	keyed       bool                   // blocks get no more numbers
-	prefixAlone bool                   // a row has no blocks and tells of its prefix: how much was cached, or what it begins with
-	code        keyWriter              // of the list at hand
-	in, out     []uint64               // words of the row at hand
-	ids         []uint64               // and its numbers
-	seen        *profile.Annotator     // what is known of rows so far; nil once they are out of order or without numbers
-	sourceBlock int                    // tokens in a block that the source hashed
-	noTokens    bool                   // of prompts, where the rows were recorded earlier
+	sorter     *trace.Sorter
+	blocks     *block.IDs
+	domains    *block.Dense[[3]string]
+	lastDomain [3]string
+	domain     uint64 // its number plus one; 0 before any
+	sessions   *block.Dense[string]
+	answers    answerChains
+	users      *block.Dense[string]
+	totals     Totals
+	models     map[string]*ModelCount // by name as the source spells it
+	refs       int64                  // blocks in all rows
+	keyed      bool                   // blocks get no more numbers
+	// a row has no blocks and tells of its prefix: how much was cached, or what it begins with
+	prefixAlone bool
+	code        keyWriter          // of the list at hand
+	in, out     []uint64           // words of the row at hand
+	ids         []uint64           // and its numbers
+	seen        *profile.Annotator // what is known of rows so far; nil once they are out of order or without numbers
+	sourceBlock int                // tokens in a block that the source hashed
+	noTokens    bool               // of prompts, where the rows were recorded earlier
 	breakers    breakerFinder
 	recorded    *breaker.Set     // that a recorder found; nil for none
 	prompts     *templateCounter // nil where no templates are kept
@@ -43,10 +44,12 @@ type collector struct {
 
 func newCollector(p *Policy) *collector {
 	return &collector{
-		sorter: trace.NewSorter(p.SpillDir), blocks: block.NewIDs(p.limits.distinct, p.limits.pages), domains: block.NewDense[[3]string](),
+		sorter: trace.NewSorter(p.SpillDir), blocks: block.NewIDs(p.limits.distinct, p.limits.pages),
+		domains:  block.NewDense[[3]string](),
 		sessions: block.NewDense[string](), users: block.NewDense[string](),
-		totals: Totals{Templates: make(map[string]int64)}, models: make(map[string]*ModelCount), sourceBlock: p.blockSize(),
-		seen: profile.NewAnnotator(p.blockSize(), profile.Options{}),
+		totals: Totals{Templates: make(map[string]int64)}, models: make(map[string]*ModelCount),
+		sourceBlock: p.blockSize(),
+		seen:        profile.NewAnnotator(p.blockSize(), profile.Options{}),
 	}
 }
 
@@ -94,7 +97,8 @@ func (c *collector) addRow(x *encoded, tokens []uint32) error {
 	prompt := c.ids
 	r.Blocks = c.in
 	r.Category = x.cluster // until it is annotated
-	c.prefixAlone = c.prefixAlone || len(c.in) == 0 && (r.CachedTokens != nil && *r.CachedTokens > 0 || r.Category != "")
+	c.prefixAlone = c.prefixAlone ||
+		len(c.in) == 0 && (r.CachedTokens != nil && *r.CachedTokens > 0 || r.Category != "")
 	if x.out != nil {
 		c.out = c.hashed(c.out[:0], x.out)
 		r.OutputBlocks = c.out

@@ -42,7 +42,8 @@ func decidedOf(p *Policy) []Decision {
 }
 
 // errLearnt is returned of a trace whose import decided for all users by the records of some.
-var errLearnt = errors.New("the rows were imported by an earlier version, which decided for all users by the records of some, such as whether input counts include cached tokens: " +
+var errLearnt = errors.New("the rows were imported by an earlier version, which decided for all users by the records " +
+	"of some, such as whether input counts include cached tokens: " +
 	"noise does not hide that. Import the log again, with --capture-begin and --capture-end")
 
 // DecidedOf lists the rules by which the rows of a trace were read, for the card of a release of

@@ -96,7 +96,8 @@ var (
 // encode turns one entry into a row. It overwrites x.
 func (e *encoder) encode(en *trace.Entry, x *encoded) error {
 	to := e.p.Renaming
-	*x = encoded{user: to.name(en.User.Reveal()), session: to.name(en.Session.Reveal()), salt: to.name(en.Salt.Reveal()),
+	*x = encoded{user: to.name(en.User.Reveal()), session: to.name(en.Session.Reveal()),
+		salt:     to.name(en.Salt.Reveal()),
 		response: to.name(en.Response.Reveal()), previous: to.name(en.Previous.Reveal())}
 	at, err := e.arrival(en.Time)
 	if err != nil {
@@ -107,7 +108,8 @@ func (e *encoder) encode(en *trace.Entry, x *encoded) error {
 		ThinkNS: nanoseconds(en.Think), ToolNS: nanoseconds(en.Tool),
 		Model: en.Model.Reveal(), Adapter: to.name(en.Adapter.Reveal()),
 		Class: to.optional(en.Class), Replica: to.optional(en.Replica),
-		Kind: trace.ClosedKind(en.Kind), Status: trace.ClosedStatus(en.Status), FinishReason: trace.ClosedFinish(en.FinishReason),
+		Kind: trace.ClosedKind(en.Kind), Status: trace.ClosedStatus(en.Status),
+		FinishReason:    trace.ClosedFinish(en.FinishReason),
 		ReasoningTokens: en.Reasoning, CachedTokens: en.Cached, ImageTokens: en.ImageTokens, Images: en.Images,
 		MaxTokens: en.MaxTokens, Temperature: en.Temperature, Stream: en.Stream,
 		TTFTNS: nanoseconds(en.TTFT), E2ENS: nanoseconds(en.E2E),
@@ -249,15 +251,18 @@ func (e *encoder) encodeText(en *trace.Entry, x *encoded) error {
 		x.template = render.Name(c.Model)
 	}
 	x.counted = int32(e.chain.counted() - of.marks*(len(en.Messages)+1))
-	length := len(e.chain.full)*e.p.blockSize() + e.cutter.Len()                              // the cutter knows of no full blocks before
-	if !x.hashed && en.InputTokens != nil && tooShort(int(x.counted), int(*en.InputTokens)) { // the lengths of hashed ones are estimates
+	// the cutter knows of no full blocks before
+	length := len(e.chain.full)*e.p.blockSize() + e.cutter.Len()
+	if !x.hashed && en.InputTokens != nil && tooShort(int(x.counted), int(*en.InputTokens)) {
+		// the lengths of hashed ones are estimates
 		x.inputGap = shortGap
 	}
 	switch {
 	case x.inputGap != noGap || en.InputTokens != nil && (e.p.Lengths != LengthsText || en.InputGiven):
 		length, x.bySource = int(*en.InputTokens), true
 	default:
-		x.tokenised, x.partly = true, en.InputTokens == nil && slices.ContainsFunc(en.Messages, func(m trace.Message) bool { return m.Redacted() })
+		x.tokenised, x.partly = true, en.InputTokens == nil &&
+			slices.ContainsFunc(en.Messages, func(m trace.Message) bool { return m.Redacted() })
 	}
 	x.row.InputTokens, x.tokenised = int32(length), x.tokenised || x.inputGap == noGap
 	e.encodeReply(en, x, render)

@@ -79,8 +79,9 @@ func tooShort(text, said int) bool {
 // lengthAndHash is how a message is described that is not there, by its length and its
 // hash: [REDACTED_TEXT len=345 sha=0a1b2c3d]. hashAlone describes it by the hash alone.
 var (
-	lengthAndHash = regexp.MustCompile(`(?i)len(?:gth)?"?\s?[=:]\s?(\d{1,9}).{0,9}(?:sha-?\d*|md5|hash|digest)"?\s?[=:]\s?"?([0-9a-f]{6,128})`)
-	hashAlone     = regexp.MustCompile(`(?i)(?:^|(?:sha-?\d*|md5|hash|digest)"?\s?[=:]\s?"?)([0-9a-f]{8,128})(?:\W|$)`)
+	lengthAndHash = regexp.MustCompile(
+		`(?i)len(?:gth)?"?\s?[=:]\s?(\d{1,9}).{0,9}(?:sha-?\d*|md5|hash|digest)"?\s?[=:]\s?"?([0-9a-f]{6,128})`)
+	hashAlone = regexp.MustCompile(`(?i)(?:^|(?:sha-?\d*|md5|hash|digest)"?\s?[=:]\s?"?)([0-9a-f]{8,128})(?:\W|$)`)
 )
 
 // hashOf is what identifies a redacted message, and its length in characters, or a guess of

@@ -235,7 +235,8 @@ func (f *inferrer) parent(d *inferredDomain, r *trace.Request, input, cached int
 	for _, c := range slices.Backward(chains) {
 		switch {
 		case c.of != d, some && !awaited(c):
-		case best == nil, c.length <= input && best.length > input, c.length <= input && c.length > best.length && c.length >= cached:
+		case best == nil, c.length <= input && best.length > input, c.length <= input && c.length > best.length &&
+			c.length >= cached:
 			best = c
 		}
 	}

@@ -55,7 +55,8 @@ func readKeyFile(path string, others fs.FileMode) (*SharedKey, error) {
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("%s: it is not a regular file, which a key that outlives the process has to be in", path)
 	case info.Mode().Perm()&others != 0 && runtime.GOOS != "windows":
-		return nil, fmt.Errorf("%s: others than its owner have access to it (mode %04o): run chmod 600 on it, or name a new file if they may have read it", path, info.Mode().Perm())
+		return nil, fmt.Errorf("%s: others than its owner have access to it (mode %04o): run chmod 600 on it, or "+
+			"name a new file if they may have read it", path, info.Mode().Perm())
 	}
 	text, err := io.ReadAll(io.LimitReader(f, 2*int64(keyDigits)))
 	if err != nil {
@@ -67,7 +68,8 @@ func readKeyFile(path string, others fs.FileMode) (*SharedKey, error) {
 	}
 	switch {
 	case len(text) != keyDigits || err != nil:
-		return nil, fmt.Errorf("%s: it holds no key: want %d hexadecimal digits, such as openssl rand -hex %d prints", path, keyDigits, len(key.key))
+		return nil, fmt.Errorf("%s: it holds no key: want %d hexadecimal digits, such as openssl rand -hex %d prints",
+			path, keyDigits, len(key.key))
 	case bytes.Count(key.key[:], key.key[:1]) == len(key.key):
 		return nil, fmt.Errorf("%s: its key is not random: all bytes are the same", path)
 	}
@@ -89,7 +91,8 @@ func createKeyFile(path string) error {
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	if err := os.Link(f.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) { // a rename would replace the key of another
+	if err := os.Link(f.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
+		// a rename would replace the key of another
 		return err
 	}
 	return nil
@@ -126,19 +129,23 @@ func keyRisks(m trace.Meta, released bool) (risks []string) {
 	ids, all := SharedKeys(m)
 	switch {
 	case len(ids) > 0 && released:
-		risks = append(risks, "Other captures may have the same key, and so the same users: releases of two of them add up, like two releases of one source.")
+		risks = append(risks, "Other captures may have the same key, and so the same users: releases of two of them "+
+			"add up, like two releases of one source.")
 	case len(ids) > 0:
-		risks = append(risks, "Recorded under a key in a file: whoever has the parts of several captures can link their users, sessions and prefixes for as long as the key exists.")
+		risks = append(risks, "Recorded under a key in a file: whoever has the parts of several captures can link "+
+			"their users, sessions and prefixes for as long as the key exists.")
 	}
 	if all > 1 {
-		risks = append(risks, fmt.Sprintf("Its recordings had %d keys: a user whom several of them saw counts as several.", all))
+		risks = append(risks, fmt.Sprintf(
+			"Its recordings had %d keys: a user whom several of them saw counts as several.", all))
 	}
 	return risks
 }
 
 const (
 	keyEphemeral = "ephemeral: held in memory and dropped at the end; the ids were renumbered and do not depend on it"
-	keyShared    = "shared: kept in a file, so that the ids of its captures are linkable for as long as the key exists; the ids here were renumbered and do not depend on it"
+	keyShared    = "shared: kept in a file, so that the ids of its captures are linkable for as long as the key " +
+		"exists; the ids here were renumbered and do not depend on it"
 )
 
 // keyOf is what a card says of the key.

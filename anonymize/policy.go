@@ -103,13 +103,14 @@ type limits struct {
 }
 
 func (l *limits) settle() {
-	l.distinct, l.pages, l.inferred = cmp.Or(l.distinct, maxDistinct), cmp.Or(l.pages, maxPages), cmp.Or(l.inferred, maxInferred)
+	l.distinct, l.pages, l.inferred = cmp.Or(l.distinct, maxDistinct), cmp.Or(l.pages, maxPages),
+		cmp.Or(l.inferred, maxInferred)
 }
 
 // maxDistinct is how many distinct blocks are numbered in memory, for 4 bytes each, 2 more where prompts end in part of
-// a block, and up to 20 for one in which a hit ends, on up to maxPages pages of 48 bytes: see [block.IDs]. Ids that count up share pages.
-// Ids that are hashes share none, and a million of them are numbered in memory. The published traces have less than a
-// hundredth of either.
+// a block, and up to 20 for one in which a hit ends, on up to maxPages pages of 48 bytes: see [block.IDs]. Ids that
+// count up share pages. Ids that are hashes share none, and a million of them are numbered in memory. The published
+// traces have less than a hundredth of either.
 const (
 	maxDistinct = 1 << 27
 	maxPages    = 1 << 23
@@ -179,7 +180,8 @@ func NoCoreDumps() error { return confine.NoDumps() }
 // Missing lists the parts that could not be applied, in words for people.
 func (c Confinement) Missing() []string {
 	var out []string
-	for _, part := range []struct{ name, said string }{{"network", c.Network}, {"files", c.Files}, {"core dumps", c.CoreDumps}} {
+	for _, part := range []struct{ name, said string }{{"network", c.Network}, {"files", c.Files},
+		{"core dumps", c.CoreDumps}} {
 		if strings.HasPrefix(part.said, confine.NotAvailable) {
 			out = append(out, part.name+" "+part.said)
 		}

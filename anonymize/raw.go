@@ -23,7 +23,8 @@ type rawRow struct {
 	Tools      string       `parquet:"tools"`
 	Reply      *string      `parquet:"reply,optional"`
 	ReplyCalls string       `parquet:"reply_calls"`
-	Fields     string       `parquet:"fields,optional"` // other members of the request's body; files of earlier versions have none
+	// other members of the request's body; files of earlier versions have none
+	Fields string `parquet:"fields,optional"`
 }
 
 type rawMessage struct {
@@ -41,7 +42,8 @@ func appendText(b []byte, en *trace.Entry) []byte {
 	row := rawRow{Tools: en.Tools.Reveal(), ReplyCalls: en.ReplyCalls.Reveal(), Fields: en.Fields.Reveal()}
 	for i := range en.Messages {
 		m := &en.Messages[i]
-		row.Messages = append(row.Messages, rawMessage{m.Role.String(), m.Content.Reveal(), m.Calls.Reveal(), m.CallID.Reveal(), m.Name.Reveal()})
+		row.Messages = append(row.Messages, rawMessage{m.Role.String(), m.Content.Reveal(), m.Calls.Reveal(),
+			m.CallID.Reveal(), m.Name.Reveal()})
 	}
 	if en.Reply != nil {
 		row.Reply = trace.Ptr(en.Reply.Reveal())
@@ -247,7 +249,8 @@ func (d *rawDigest) sum() string { return "sha256:" + hex.EncodeToString(d.h.Sum
 
 // rawCard is the card of a raw file.
 var rawCard = Card{
-	Schema: CardSchema, Tier: Raw, Unit: "none: the text of every request is in the file", Key: "none", Time: "none: it is in the trace",
+	Schema: CardSchema, Tier: Raw, Unit: "none: the text of every request is in the file", Key: "none",
+	Time: "none: it is in the trace",
 	Columns: []Rule{
 		{"row", "row of the trace that the file belongs to"},
 		{"messages", "AS IN THE SOURCE: role, content, tool calls"},
@@ -258,7 +261,8 @@ var rawCard = Card{
 	},
 	Risks: []string{
 		"RAW TEXT: prompts and answers as people wrote and got them. Nothing was removed.",
-		"Only replay --verbatim opens it. Do not share it outside your organisation. Delete it when the log it came from is deleted.",
+		"Only replay --verbatim opens it. Do not share it outside your organisation. Delete it when the log it came " +
+			"from is deleted.",
 	},
 }
 

@@ -45,11 +45,12 @@ func NewRecording(p Policy, shared *SharedKey) (*Recording, error) {
 	if shared != nil {
 		key = shared.key
 	}
-	return &Recording{p: p, open: func() (*encoder, error) { return newEncoder(&p, key) }, Draw: func(session string) float64 {
-		sum := hmac.New(sha256.New, key[:])
-		io.WriteString(sum, "reprise: sample\x00"+session)
-		return float64(binary.BigEndian.Uint64(sum.Sum(nil))>>11) / (1 << 53)
-	}}, nil
+	return &Recording{p: p, open: func() (*encoder, error) { return newEncoder(&p, key) },
+		Draw: func(session string) float64 {
+			sum := hmac.New(sha256.New, key[:])
+			io.WriteString(sum, "reprise: sample\x00"+session)
+			return float64(binary.BigEndian.Uint64(sum.Sum(nil))>>11) / (1 << 53)
+		}}, nil
 }
 
 // A RowEncoder turns entries into rows, for one goroutine.
@@ -110,7 +111,8 @@ func (x *encoded) recorded(p *Policy, keyed func(kind, name string) string) reco
 	}
 	x.row.Adapter = keyed("adapter", x.row.Adapter)
 	row := recording.Row{Request: x.row, UserID: keyed("user", x.user),
-		Links:    recording.Links{SessionID: keyed("session", x.session), ResponseID: keyed("response", x.response), PreviousID: keyed("response", x.previous)},
+		Links: recording.Links{SessionID: keyed("session", x.session), ResponseID: keyed("response", x.response),
+			PreviousID: keyed("response", x.previous)},
 		Template: x.template, InputGap: gapNames[x.inputGap], OutputGap: gapNames[x.outputGap],
 		Tokenised: x.tokenised, Refused: x.refused, Partly: x.partly, NoOutput: x.row.OutputTokens == nil}
 	for _, name := range []**string{&row.Request.Class, &row.Request.Replica} {
@@ -142,7 +144,8 @@ var gapNames = []string{noGap: "", markerGap: "marker", emptyGap: "empty", short
 // log: sorted by arrival, annotated and renumbered. Turns that follow an earlier one of
 // their session have it as their parent, see [turnLinker]. meta is what their captures have in
 // common.
-func MergeRecorded(ctx context.Context, p Policy, meta recording.Meta, src trace.Reader[recording.Row], dst trace.Writer[trace.Request]) (Card, error) {
+func MergeRecorded(ctx context.Context, p Policy, meta recording.Meta, src trace.Reader[recording.Row],
+	dst trace.Writer[trace.Request]) (Card, error) {
 	p.BlockSize, p.KeepModel, p.Capture, p.Tokenizer = meta.BlockSize, meta.KeepModel, meta.Window(), nil
 	p.Template = token.Template{Name: meta.Template}
 	if err := p.check(); err != nil {
@@ -198,9 +201,11 @@ func (c *collector) addRecorded(r *recording.Row) error {
 // decodeRecorded is the entry that [encoded.recorded] made a row of.
 func decodeRecorded(r *recording.Row) encoded {
 	x := encoded{row: r.Request, user: r.UserID, session: r.SessionID, template: r.Template,
-		blocks: recording.Blocks(nil, r.Request.Blocks), text: r.TextTokens != nil, joined: true, tokenised: r.Tokenised, refused: r.Refused,
+		blocks: recording.Blocks(nil, r.Request.Blocks), text: r.TextTokens != nil, joined: true,
+		tokenised: r.Tokenised, refused: r.Refused,
 		partly: r.Partly, sourceInput: r.UsageTokens,
-		inputGap: gap(max(0, slices.Index(gapNames, r.InputGap))), outputGap: gap(max(0, slices.Index(gapNames, r.OutputGap)))}
+		inputGap:  gap(max(0, slices.Index(gapNames, r.InputGap))),
+		outputGap: gap(max(0, slices.Index(gapNames, r.OutputGap)))}
 	if r.NoOutput {
 		x.row.OutputTokens = nil // recordings of earlier versions have a 0 there
 	}
@@ -211,6 +216,7 @@ func decodeRecorded(r *recording.Row) encoded {
 		x.out = recording.Blocks([]block.ID{}, r.Request.OutputBlocks)
 	}
 	x.row.Blocks, x.row.OutputBlocks, x.row.Session, x.row.User = nil, nil, nil, nil
-	x.row.Kind, x.row.Status, x.row.FinishReason = trace.ClosedKind(x.row.Kind), trace.ClosedStatus(x.row.Status), trace.ClosedFinish(x.row.FinishReason)
+	x.row.Kind, x.row.Status, x.row.FinishReason = trace.ClosedKind(x.row.Kind), trace.ClosedStatus(x.row.Status),
+		trace.ClosedFinish(x.row.FinishReason)
 	return x
 }

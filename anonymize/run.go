@@ -63,20 +63,23 @@ func Run(ctx context.Context, p Policy, src trace.EntryReader, dst trace.Writer[
 
 // finish sorts, annotates and renumbers the rows that were collected, and writes them
 // to dst.
-func (c *collector) finish(ctx context.Context, p *Policy, sums *digestWriter, dst trace.Writer[trace.Request]) (Card, error) {
+func (c *collector) finish(ctx context.Context, p *Policy, sums *digestWriter,
+	dst trace.Writer[trace.Request]) (Card, error) {
 	sorted, err := c.sorter.Sort()
 	if err != nil {
 		return Card{}, err
 	}
 	defer sorted.Close()
-	f := &finisher{p: p, sorted: sorted, seen: c.seen, totals: c.totals, answers: c.answers, keepSessions: c.totals.Sessions > 0, prefixAlone: c.prefixAlone}
+	f := &finisher{p: p, sorted: sorted, seen: c.seen, totals: c.totals, answers: c.answers,
+		keepSessions: c.totals.Sessions > 0, prefixAlone: c.prefixAlone}
 	f.trunks.apart = p.apart()
 	if p.Capture.Declared() {
 		f.declared, f.begin = true, p.Renaming.shift(p.Capture.Begin.UnixNano())
 	}
 	f.answers.named = int64(c.sessions.Len())
 	f.totals.SpillBytes = sorted.SpillBytes()
-	numbered, refs, keyed, models, breakers, prompts, raw := c.blocks, c.refs, c.keyed, c.models, cmp.Or(c.breakers.report(), c.recorded), c.prompts, c.raw
+	numbered, refs, keyed, models, breakers, prompts, raw := c.blocks, c.refs, c.keyed, c.models,
+		cmp.Or(c.breakers.report(), c.recorded), c.prompts, c.raw
 	c = nil // it is large
 	dst = Enforce(p.Tier, dst)
 	if err := f.surveyTrunks(ctx); err != nil {
@@ -103,7 +106,9 @@ func (c *collector) finish(ctx context.Context, p *Policy, sums *digestWriter, d
 	card.Breakers = f.named(breakers)
 	if prompts != nil {
 		card.Templates = prompts.report()
-		card.Risks = append(card.Risks, fmt.Sprintf("System prompts that at least %d users have are kept as text in a separate file. Have someone read it before it is shared.", p.KTemplate))
+		card.Risks = append(card.Risks,
+			fmt.Sprintf("System prompts that at least %d users have are kept as text in a separate file. Have "+
+				"someone read it before it is shared.", p.KTemplate))
 	}
 	if raw != nil {
 		card.Raw, err = raw.write(p.Raw, sorted, sums.sum.Sum())
@@ -133,7 +138,8 @@ type job struct {
 // encodeAll reads src in batches, encodes them on all workers and hands the
 // rows to add in the order of the source. Where src is a part of a source, head is the begin
 // of the whole; it is nil otherwise.
-func encodeAll(ctx context.Context, p *Policy, key block.Key, head, src trace.EntryReader, add func(*encoded, []uint32) error) error {
+func encodeAll(ctx context.Context, p *Policy, key block.Key, head, src trace.EntryReader, add func(*encoded,
+	[]uint32) error) error {
 	workers := p.workers()
 	jobs, order, free := make(chan *job), make(chan *job, 2*workers), make(chan *job, 3*workers)
 	first := newJob()
@@ -204,7 +210,8 @@ func newJob() *job {
 
 // readAll makes jobs of src, for the workers and, in order, for the collector. The first
 // one was read before, and end is what came after it.
-func readAll(ctx context.Context, src trace.EntryReader, j *job, end error, jobs, order chan<- *job, free <-chan *job) error {
+func readAll(ctx context.Context, src trace.EntryReader, j *job, end error, jobs, order chan<- *job,
+	free <-chan *job) error {
 	defer close(jobs)
 	defer close(order)
 	for first := int64(0); ; {

@@ -50,7 +50,8 @@ func (k *SharedKey) hash(kind, name string) []byte {
 // EncodeShard does the first step of [Run] for a part of a log, and writes the rows to dst in
 // their order. src reads the part, and head the log from its beginning, whose first records
 // tell something of all: all shards have the same. m gets what was found.
-func EncodeShard(ctx context.Context, p Policy, key *SharedKey, head, src trace.EntryReader, dst trace.Writer[shard.Row], m *shard.Meta) error {
+func EncodeShard(ctx context.Context, p Policy, key *SharedKey, head, src trace.EntryReader,
+	dst trace.Writer[shard.Row], m *shard.Meta) error {
 	if err := p.check(); err != nil {
 		return err
 	}
@@ -173,11 +174,13 @@ type Crossing struct{ Requests int64 }
 // renumbered. Shards are read one at a time, so that memory is bounded as that of Run is,
 // whatever their number. Of the policy the progress, the place of private files and the lengths
 // count, where the shards say none of these. key is needed where system prompts are kept, and else may be nil.
-func MergeShards(ctx context.Context, p Policy, key *SharedKey, set *shard.Set, dst trace.Writer[trace.Request]) (Card, Crossing, error) {
+func MergeShards(ctx context.Context, p Policy, key *SharedKey, set *shard.Set,
+	dst trace.Writer[trace.Request]) (Card, Crossing, error) {
 	shards := set.Shards()
 	m := shards[0]
 	p.BlockSize, p.SourceBlock, p.KeepModel = m.Settings.BlockSize, m.Settings.SourceBlock, m.Settings.KeepModel
-	p.Lengths, p.Capture, p.Tokenizer, p.Template = cmp.Or(p.Lengths, m.Settings.Lengths), m.Settings.Capture, nil, token.Template{Name: m.Template}
+	p.Lengths, p.Capture, p.Tokenizer, p.Template = cmp.Or(p.Lengths, m.Settings.Lengths), m.Settings.Capture, nil,
+		token.Template{Name: m.Template}
 	var crossing Crossing
 	if err := p.check(); err != nil {
 		return Card{}, crossing, err
@@ -202,8 +205,10 @@ func MergeShards(ctx context.Context, p Policy, key *SharedKey, set *shard.Set, 
 			if answers.cross(&rows[i]) {
 				crossing.Requests++
 			}
-			if r := &rows[i].Recorded; r.TextTokens != nil && r.Request.Status != trace.StatusFailed && r.InputGap != gapNames[shortGap] {
-				first, last = min(first, r.Request.ArrivalNS), max(last, r.Request.ArrivalNS) // as a breaker finder has it
+			if r := &rows[i].Recorded; r.TextTokens != nil && r.Request.Status != trace.StatusFailed &&
+				r.InputGap != gapNames[shortGap] {
+				// as a breaker finder has it
+				first, last = min(first, r.Request.ArrivalNS), max(last, r.Request.ArrivalNS)
 			}
 			if err := c.addShared(&rows[i]); err != nil {
 				return err
@@ -233,7 +238,8 @@ func MergeShards(ctx context.Context, p Policy, key *SharedKey, set *shard.Set, 
 
 const (
 	keyOfShards = "shared by the shards of one import, in a file; the ids here were renumbered and do not depend on it"
-	shardsRisk  = "Imported in shards: whoever has these and their key can test guesses of prompts and names. Delete both after the merge."
+	shardsRisk  = "Imported in shards: whoever has these and their key can test guesses of prompts and names. Delete " +
+		"both after the merge."
 )
 
 // confinedShards is how all processes that looked at the text were confined: as the one that
@@ -254,7 +260,8 @@ func confinedShards(shards []shard.Meta) (all *Confinement) {
 // addShared takes a row of a shard.
 func (c *collector) addShared(r *shard.Row) error {
 	x := decodeRecorded(&r.Recorded)
-	x.cluster, x.messages, x.hashed, x.response, x.previous = r.Recorded.Request.Category, r.Messages, r.ByHash, r.Recorded.ResponseID, r.Recorded.PreviousID
+	x.cluster, x.messages, x.hashed, x.response, x.previous = r.Recorded.Request.Category, r.Messages, r.ByHash,
+		r.Recorded.ResponseID, r.Recorded.PreviousID
 	return c.addRow(&x, nil)
 }
 

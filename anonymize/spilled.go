@@ -19,7 +19,8 @@ type prefixHit struct {
 
 // inferSessions reads the rows with who touched their blocks last, and finds the blocks in which
 // their hits end.
-func (f *finisher) inferSessions(ctx context.Context, x *partitions) (finder profile.SessionFinder, ends profile.HitEnds, err error) {
+func (f *finisher) inferSessions(ctx context.Context,
+	x *partitions) (finder profile.SessionFinder, ends profile.HitEnds, err error) {
 	n := x.numberer()
 	err = f.eachRow(ctx, n.begin, func(row int64, r *trace.Request) error {
 		load := isLoad(r)
@@ -46,7 +47,8 @@ func (f *finisher) inferSessions(ctx context.Context, x *partitions) (finder pro
 }
 
 // finishSpilled does what finishInMemory does, with the state of blocks on disk.
-func (f *finisher) finishSpilled(ctx context.Context, numbered *block.IDs, refs int64, dst trace.Writer[trace.Request]) (err error) {
+func (f *finisher) finishSpilled(ctx context.Context, numbered *block.IDs, refs int64,
+	dst trace.Writer[trace.Request]) (err error) {
 	if f.trunks.tells() {
 		rows := f.sorted
 		defer func() { f.sorted = rows }()

@@ -22,7 +22,8 @@ import (
 
 // nameTrunk finds the cluster of a row without blocks.
 func (e *encoder) nameTrunk(en *trace.Entry, x *encoded) {
-	if len(x.blocks) > 0 || len(x.source) > 0 || len(en.Messages) == 0 && en.Tools.Len() == 0 && en.PrefixKey.Len() == 0 && x.salt == "" {
+	if len(x.blocks) > 0 || len(x.source) > 0 || len(en.Messages) == 0 && en.Tools.Len() == 0 &&
+		en.PrefixKey.Len() == 0 && x.salt == "" {
 		return
 	}
 	keyed := func(kind string, fields ...string) string {
@@ -237,8 +238,9 @@ func (t *told) enough() bool { return t != nil && t.found > 0 && 2*t.counted >= 
 // prompt may hold the time, or its key may be one for each session. Its prompts are among
 // those that name nothing.
 func (s *trunkSurvey) newInferrer(size int, next, limit uint64) *inferrer {
-	f := &inferrer{size: size, next: next, limit: limit, apart: s.apart, told: s.told, domains: map[trunkDomain]*inferredDomain{},
-		young: map[int64][]*inferredChain{}, old: map[int64][]*inferredChain{}}
+	f := &inferrer{size: size, next: next, limit: limit, apart: s.apart, told: s.told,
+		domains: map[trunkDomain]*inferredDomain{},
+		young:   map[int64][]*inferredChain{}, old: map[int64][]*inferredChain{}}
 	for domain, counts := range s.first {
 		for cached, n := range counts {
 			if domain.cluster == "" || len(counts) > 1 || n > 1 {

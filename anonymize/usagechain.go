@@ -209,7 +209,9 @@ func ratioOf(of []twoCounts, most float64) ratio {
 	if len(of) < leastPairs {
 		return 0
 	}
-	slices.SortFunc(of, func(a, b twoCounts) int { return cmp.Or(cmp.Compare(a.text, b.text), cmp.Compare(a.source, b.source)) })
+	slices.SortFunc(of, func(a, b twoCounts) int {
+		return cmp.Or(cmp.Compare(a.text, b.text), cmp.Compare(a.source, b.source))
+	})
 	third := len(of) / 3
 	var text, said float64
 	for i := range third {
@@ -244,7 +246,8 @@ func unnamedMarkers(entries []trace.Entry) map[string]struct{} {
 				key += text + "\n"
 				continue
 			}
-			same = same && (said == "" || said == text) && text != "" && (len(text) <= markerBytes || en.Messages[k].Redacted()) && en.Messages[k].Calls.Len() == 0
+			same = same && (said == "" || said == text) && text != "" &&
+				(len(text) <= markerBytes || en.Messages[k].Redacted()) && en.Messages[k].Calls.Len() == 0
 			said = text
 		}
 		if key = said + "\n" + key; !same || said == "" {
@@ -292,10 +295,12 @@ func (e *lengthsError) Error() string {
 			requests = "request"
 		}
 		p, _ := m.Percent()
-		fmt.Fprintf(&b, "%s: the text of %d %s counts %d input tokens and the source says %d (%+.0f %%)\n", name, m.Requests, requests, m.Counted, m.Source, p)
+		fmt.Fprintf(&b, "%s: the text of %d %s counts %d input tokens and the source says %d (%+.0f %%)\n", name,
+			m.Requests, requests, m.Counted, m.Source, p)
 	}
 	if e.Unnamed > 0 {
-		fmt.Fprintf(&b, "%d of %d requests hold one short text, and the source counts another length for each: it stands in place of what was sent\n", e.Unnamed, e.Of)
+		fmt.Fprintf(&b, "%d of %d requests hold one short text, and the source counts another length for each: it "+
+			"stands in place of what was sent\n", e.Unnamed, e.Of)
 	}
 	if len(e.Models) > 0 {
 		b.WriteString("Neither a chat template nor a tokenizer explains that. ")
@@ -325,7 +330,8 @@ func (c *collector) checkLengths(p *Policy) error {
 	apart := map[string]*ModelCount{}
 	for name, m := range c.models {
 		// More than the template and the tokenizer can explain.
-		if text, said, template := float64(m.Counted), float64(m.Source), float64(m.template); text*maxRatio < said-template || text > said*maxRatio+template {
+		if text, said, template := float64(m.Counted), float64(m.Source),
+			float64(m.template); text*maxRatio < said-template || text > said*maxRatio+template {
 			apart[name] = m
 		}
 	}

@@ -111,7 +111,8 @@ func (d *aiderDecoder) gather(raw []byte) error {
 		}
 		u.begun = at
 	case "message_send":
-		c := agentCall{session: u.session, user: d.name(r.User), model: d.name(r.Properties.model), arrival: u.begun, end: at}
+		c := agentCall{session: u.session, user: d.name(r.User), model: d.name(r.Properties.model),
+			arrival: u.begun, end: at}
 		if err := d.use(&c, raw, "properties", &r.Properties.counts, tokenusage.Relayed); err != nil {
 			return err
 		}

@@ -18,14 +18,16 @@ var claudeReads = []SourceField{
 	fieldAt("message.id|requestId", "", "read to know the records of one call, and not kept"),
 	fieldAt("uuid|parentUuid|logicalParentUuid|agentId", "parents", ""),
 	fieldAt("toolUseResult.agentId|toolUseResult.runId|toolUseResult.status", "parents", ""),
-	fieldAt("message.content[].type|message.content[].id|message.content[].name|message.content[].tool_use_id", "parents", ""),
+	fieldAt("message.content[].type|message.content[].id|message.content[].name|message.content[].tool_use_id",
+		"parents", ""),
 	fieldAt("sessionId", "session turn", ""),
 	fieldAt("timestamp", "arrival_ns e2e_ns think_ns tool_ns", ""),
 	fieldAt("message.model", "model", ""),
 	fieldAt("message.stop_reason", "finish_reason", ""),
 	usageAt("message.usage"),
 	fieldAt("message.content[].text|message.content[].thinking|message.content[].input", "output_tokens parents",
-		"its size is the length of an output that the log did not count, and the prompt of a sub-agent tells who called it; the text itself is not kept"),
+		"its size is the length of an output that the log did not count, and the prompt of a sub-agent tells who "+
+			"called it; the text itself is not kept"),
 }
 
 // claudeFormat reads the session files of Claude Code
@@ -53,7 +55,8 @@ func claudeFormat() Format {
 		Example: `{"type":"assistant","uuid":"u2","parentUuid":"u1","isSidechain":false,"sessionId":"s1","requestId":"req_1","timestamp":"2026-06-15T10:00:02.000Z",` +
 			`"message":{"id":"msg_1","role":"assistant","model":"m","stop_reason":"tool_use","content":[{"type":"tool_use","id":"toolu_1","name":"Bash","input":{}}],` +
 			`"usage":{"input_tokens":3,"cache_creation_input_tokens":900,"cache_read_input_tokens":27000,"output_tokens":210}}}`,
-		Tried:  "10 files of Claude Code 1.0.17 to 2.1.157: 299 calls, with sub-agents; 5 fixtures of claude-code-log: 19 calls",
+		Tried: "10 files of Claude Code 1.0.17 to 2.1.157: 299 calls, with sub-agents; 5 fixtures of " +
+			"claude-code-log: 19 calls",
 		detect: isClaude,
 		detectFiles: func(files []File) bool {
 			some := false
@@ -76,7 +79,8 @@ func claudeFormat() Format {
 }
 
 const (
-	noteClaudeArrival = "a call arrives with the message or the tool result that it answers and ends with its last record: there is no time to first token"
+	noteClaudeArrival = "a call arrives with the message or the tool result that it answers and ends with its last " +
+		"record: there is no time to first token"
 	noteClaudeLengths = "lengths are those of usage: the log has no system prompts and no tools"
 	noteClaudeCopies  = "calls that several sessions have, kept once"
 	noteClaudeLocal   = "messages that the client made itself or that failed, left out: they have no usage"
@@ -98,7 +102,8 @@ func isClaude(head *sniff.Sample) bool {
 func isClaudeAside(head []byte) bool {
 	for _, line := range record.HeadLines(head) {
 		var r struct{ Type, LeafUUID, Key, SessionID, MessageID string }
-		if len(line) < len(head) && json.Unmarshal(line, &r) != nil || r.Type != "" && r.LeafUUID+r.Key+r.SessionID+r.MessageID == "" {
+		if len(line) < len(head) && json.Unmarshal(line, &r) != nil ||
+			r.Type != "" && r.LeafUUID+r.Key+r.SessionID+r.MessageID == "" {
 			return false
 		}
 	}
@@ -230,7 +235,8 @@ func (d *claudeDecoder) addCall(r *claudeRecord, counted *agentCall, n int32, at
 		i = int32(len(d.calls))
 		d.byID[id] = i
 		line, _ := d.in.Place(0)
-		d.calls = append(d.calls, agentCall{session: d.name(r.Session), model: d.name(r.Message.Model), end: at, output: -1, reasoning: -1, cached: -1, file: d.s.file, line: line})
+		d.calls = append(d.calls, agentCall{session: d.name(r.Session), model: d.name(r.Message.Model), end: at,
+			output: -1, reasoning: -1, cached: -1, file: d.s.file, line: line})
 		d.extra = append(d.extra, claudeCall{first: n, session: r.Session, request: r.Request, sidechain: r.Sidechain})
 	}
 	c, x := &d.calls[i], &d.extra[i]

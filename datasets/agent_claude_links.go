@@ -82,7 +82,8 @@ func newClaudeDecoder(in record.Reader, o Options, s *Source) *claudeDecoder {
 	d := &claudeDecoder{
 		agentLog: newAgentLog(in, o, s),
 		byUUID:   map[string]int32{}, late: map[int32]string{}, byID: map[string]int32{}, byTool: map[string]int32{},
-		byAgent: map[claudeAgentKey]int32{}, prompts: map[uint64][]int32{}, runs: map[string]int32{}, seed: maphash.MakeSeed(),
+		byAgent: map[claudeAgentKey]int32{}, prompts: map[uint64][]int32{}, runs: map[string]int32{},
+		seed: maphash.MakeSeed(),
 	}
 	d.agentLog.gather, d.agentLog.link = d.gather, d.link
 	s.notes.SayOnce(noteClaudeArrival)
@@ -307,7 +308,8 @@ func (d *claudeDecoder) waitFor(i, before int32, wait func(int64, claudeKind)) {
 		for _, a := range tool.agents {
 			last := int32(-1)
 			for _, call := range d.agents[a].calls {
-				if end := d.calls[call].end; end <= tool.result+int64(joinSlack) && (last < 0 || end >= d.calls[last].end) {
+				if end := d.calls[call].end; end <= tool.result+int64(joinSlack) &&
+					(last < 0 || end >= d.calls[last].end) {
 					last = call
 				}
 			}

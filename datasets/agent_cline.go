@@ -106,7 +106,8 @@ func (d *clineDecoder) gather(raw []byte) error {
 		Name string `json:"apiProtocol"`
 	}
 	text := []byte(m.Text)
-	if json.Unmarshal(text, &u) != nil || json.Unmarshal(text, &protocol) != nil || !u.Invalid() && !(u.Has(tokenusage.Input) && u.Has(tokenusage.Output)) {
+	if json.Unmarshal(text, &u) != nil || json.Unmarshal(text, &protocol) != nil ||
+		!u.Invalid() && !(u.Has(tokenusage.Input) && u.Has(tokenusage.Output)) {
 		d.s.notes.Count(noteClineUnended)
 		return nil
 	}

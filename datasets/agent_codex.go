@@ -51,7 +51,8 @@ func codexFormat() Format {
 		Example: `{"timestamp":"2026-02-23T12:19:52.689Z","type":"event_msg","payload":{"type":"token_count","info":{` +
 			`"total_token_usage":{"input_tokens":900,"cached_input_tokens":640,"output_tokens":40,"reasoning_output_tokens":20},` +
 			`"last_token_usage":{"input_tokens":900,"cached_input_tokens":640,"output_tokens":40,"reasoning_output_tokens":20}}}}`,
-		Tried:  "7 rollouts of Codex CLI 0.104 and 0.114: 494 calls, one compaction; 4 fixtures of ccusage, of forks: 8 calls",
+		Tried: "7 rollouts of Codex CLI 0.104 and 0.114: 494 calls, one compaction; 4 fixtures of ccusage, of " +
+			"forks: 8 calls",
 		detect: isCodex,
 		detectFiles: func(files []File) bool {
 			sessions := sessionFiles(files, ".jsonl")
@@ -206,7 +207,8 @@ func (d *codexDecoder) gather(raw []byte) error {
 		if f.waits[e.Call] {
 			f.join = at
 		}
-	case r.Type == "response_item" && (e.Type == "reasoning" || strings.HasSuffix(e.Type, "_call") || e.Type == "message" && e.Role == "assistant"):
+	case r.Type == "response_item" && (e.Type == "reasoning" || strings.HasSuffix(e.Type, "_call") ||
+		e.Type == "message" && e.Role == "assistant"):
 		f.answering, f.end = true, at
 		if e.Name == "wait" || strings.HasSuffix(e.Name, "wait_agent") {
 			f.waits[e.Call] = true

@@ -122,7 +122,8 @@ func (d *geminiDecoder) gather(raw []byte) error {
 	case r.Project != "" && t.id == "":
 		t.id, t.session = r.Session, r.Session
 		// A sub-agent is in a folder that is named for its parent.
-		if folders := strings.Split(strings.ReplaceAll(d.file, `\`, "/"), "/"); len(folders) > 1 && r.Kind == "subagent" {
+		if folders := strings.Split(strings.ReplaceAll(d.file, `\`, "/"), "/"); len(folders) > 1 &&
+			r.Kind == "subagent" {
 			t.parent, t.spawned = folders[len(folders)-2], true
 		}
 		at, err := d.instant(raw, "startTime", r.Start)

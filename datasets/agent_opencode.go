@@ -115,7 +115,8 @@ func (d *openCodeDecoder) gather(raw []byte) error {
 		if err == nil {
 			ended, err = d.instant(raw, "messages", string(m.Time.Completed))
 		}
-		c := agentCall{session: d.name(t.session), model: d.name(m.Model), arrival: begun, end: max(begun, ended), gap: gap, finish: trace.ClosedFinish(m.Finish)}
+		c := agentCall{session: d.name(t.session), model: d.name(m.Model), arrival: begun, end: max(begun, ended),
+			gap: gap, finish: trace.ClosedFinish(m.Finish)}
 		if err == nil {
 			beside := u.ReasoningBeside()
 			err = d.use(&c, raw, "messages", &beside, tokenusage.Exclusive)

@@ -18,7 +18,8 @@ var sweAgentReads = []SourceField{
 	fieldAt("trajectory[].action|trajectory[].observation|history[].is_demo", "", decides),
 	fieldAt("trajectory[].execution_time", "tool_ns", ""),
 	fieldAt("trajectory[].query|trajectory[].messages", "input_tokens blocks", tokenised),
-	fieldAt("history[].role|history[].content|history[].tool_calls|history[].tool_call_id|history[].name", "input_tokens output_tokens blocks output_blocks", tokenised),
+	fieldAt("history[].role|history[].content|history[].tool_calls|history[].tool_call_id|history[].name",
+		"input_tokens output_tokens blocks output_blocks", tokenised),
 }
 
 // sweAgentFormat reads the trajectories of SWE-agent: a JSON object with the steps of a
@@ -40,7 +41,8 @@ func sweAgentFormat() Format {
 		About: "SWE-agent trajectories: .traj files or a folder of them, lengths by their text",
 		Example: `{"environment":"e","trajectory":[{"action":"ls","observation":"a","response":"…","thought":"…","execution_time":0.2}],` +
 			`"history":[{"role":"system","content":"Be brief"},{"role":"user","content":"Fix it"},{"role":"assistant","content":"I look"}],"info":{}}`,
-		Tried:  "22 trajectories of SWE-agent of 2024 and 2025: 230 calls; in two that give totals, inputs by text are 0.3 and 0.6 % short, and outputs equal",
+		Tried: "22 trajectories of SWE-agent of 2024 and 2025: 230 calls; in two that give totals, inputs by text " +
+			"are 0.3 and 0.6 % short, and outputs equal",
 		detect: isSWEAgent,
 		detectFiles: func(files []File) bool {
 			trajectories := sessionFiles(files, ".traj")

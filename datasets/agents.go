@@ -178,7 +178,8 @@ func (l *agentLog) entry(i int32) trace.Entry {
 		return trace.NewText(s)
 	}
 	e := trace.Entry{
-		Time: time.Unix(0, c.arrival).UTC(), User: text(c.user), Session: text(c.session), Model: text(c.model), Turn: trace.Ptr(l.turns[c.session]),
+		Time: time.Unix(0, c.arrival).UTC(), User: text(c.user), Session: text(c.session), Model: text(c.model),
+		Turn:        trace.Ptr(l.turns[c.session]),
 		InputTokens: trace.Ptr(c.input), Kind: "chat", FinishReason: c.finish,
 	}
 	l.turns[c.session]++
@@ -219,7 +220,8 @@ type agentThread struct {
 
 const (
 	noteAgentAlone   = "sub-agents and forks whose parent is not in the log"
-	noteAgentArrival = "a call arrives with the message or the tool result that it answers and ends with the last part of its answer: there is no time to first token"
+	noteAgentArrival = "a call arrives with the message or the tool result that it answers and ends with the last " +
+		"part of its answer: there is no time to first token"
 )
 
 // linkThreads finds what the first call of each agent waited for, which is the call of

@@ -10,7 +10,8 @@ import (
 // blocksOf is how many blocks hold n tokens, the last of them perhaps in part.
 func blocksOf(n int32, size int) int { return (int(n) + size - 1) / size }
 
-const wrongBlocks = "its block ids are not one for each full block of the input length and one for the rest (--source-block-size tells another size, where a format leaves it open)"
+const wrongBlocks = "its block ids are not one for each full block of the input length and one for the rest " +
+	"(--source-block-size tells another size, where a format leaves it open)"
 
 // A freshIDs yields ids for blocks that no other request holds, from the upper
 // half of the 64-bit numbers. Sources number theirs from 0, so that they do not
@@ -74,7 +75,8 @@ func (d *mappedDecoder) completeBlocks(e *trace.Entry) (why string) {
 	return ""
 }
 
-const noteFullOnly = "requests whose ids cover full blocks only: the rest of each prompt is taken to be shared with nothing"
+const noteFullOnly = "requests whose ids cover full blocks only: the rest of each prompt is taken to be shared " +
+	"with nothing"
 
 // sourceIDs watches the ids that a source gives, whichever format it has, for those that cannot be of
 // content: a hash of the begin of a block is another one than that of the whole, and prompts that
@@ -187,13 +189,15 @@ const (
 // refuse is an error for ids that are places of blocks, by which all prompts would begin alike.
 func (s *sourceIDs) refuse() error {
 	watched := float64(min(s.requests, watchedLength))
-	if s.several || s.requests < leastPlaced || float64(s.fell) < leastFell*float64(s.requests) || len(s.full) < leastFull ||
+	if s.several || s.requests < leastPlaced || float64(s.fell) < leastFell*float64(s.requests) ||
+		len(s.full) < leastFull ||
 		float64(len(s.lengths)) < leastDistinct*watched {
 		return nil
 	}
 	return fault.Usage("its block ids are those of places, not of contents: the n-th block has the same id in all "+
 		"of %d requests, so that each prompt would be the begin of every longer one; "+
-		"give each block the hash of it and of all before it, or leave the ids out: --map with the fields of the times and lengths", s.requests)
+		"give each block the hash of it and of all before it, or leave the ids out: --map with the fields of the "+
+		"times and lengths", s.requests)
 }
 
 // notes say what was found.
@@ -210,7 +214,8 @@ func (s *sourceIDs) notes() []string {
 	return []string{fmt.Sprintf("%s: %d", noteMixed, mixed<<s.shift)}
 }
 
-const noteMixed = "requests that end within a block whose id stands for other tokens elsewhere, such as a full block: no hash of contents does, and each such end is taken as a block of its own"
+const noteMixed = "requests that end within a block whose id stands for other tokens elsewhere, such as a full " +
+	"block: no hash of contents does, and each such end is taken as a block of its own"
 
 // idBlock is the size of the blocks that are made of token ids, in tokens.
 const idBlock = 16

@@ -22,11 +22,16 @@ var keptApart = []string{"model", "messages", "prompt", "input", "tools", "funct
 
 // bodyMembers are the members of a body that is mixed with those of its log record.
 var bodyMembers = []string{
-	"max_tokens", "max_completion_tokens", "min_tokens", "temperature", "top_p", "top_k", "min_p", "n", "best_of", "stop", "stop_token_ids", "seed",
-	"tool_choice", "parallel_tool_calls", "function_call", "response_format", "presence_penalty", "frequency_penalty", "repetition_penalty",
-	"logit_bias", "logprobs", "top_logprobs", "prompt_logprobs", "echo", "suffix", "ignore_eos", "skip_special_tokens", "spaces_between_special_tokens",
-	"include_stop_str_in_output", "guided_json", "guided_regex", "guided_choice", "guided_grammar", "structured_outputs", "regex", "ebnf", "grammar", "json_schema",
-	"chat_template_kwargs", "add_generation_prompt", "continue_final_message", "reasoning_effort", "reasoning", "thinking", "verbosity", "modalities", "prediction",
+	"max_tokens", "max_completion_tokens", "min_tokens", "temperature", "top_p", "top_k", "min_p", "n", "best_of",
+	"stop", "stop_token_ids", "seed",
+	"tool_choice", "parallel_tool_calls", "function_call", "response_format", "presence_penalty", "frequency_penalty",
+	"repetition_penalty",
+	"logit_bias", "logprobs", "top_logprobs", "prompt_logprobs", "echo", "suffix", "ignore_eos", "skip_special_tokens",
+	"spaces_between_special_tokens",
+	"include_stop_str_in_output", "guided_json", "guided_regex", "guided_choice", "guided_grammar",
+	"structured_outputs", "regex", "ebnf", "grammar", "json_schema",
+	"chat_template_kwargs", "add_generation_prompt", "continue_final_message", "reasoning_effort", "reasoning",
+	"thinking", "verbosity", "modalities", "prediction",
 	"bad_words", "use_beam_search", "length_penalty", "truncate_prompt_tokens", "priority",
 }
 
@@ -91,7 +96,8 @@ func writtenValue(r row.Row, path string, v any) json.RawMessage {
 			return text
 		}
 	}
-	if text, isText := v.(string); isText && strings.HasPrefix(strings.TrimSpace(text), "{") && json.Valid([]byte(text)) {
+	if text, isText := v.(string); isText && strings.HasPrefix(strings.TrimSpace(text), "{") &&
+		json.Valid([]byte(text)) {
 		return json.RawMessage(text)
 	}
 	text, _ := talk.Compact(v)

@@ -23,9 +23,10 @@ var chatsReads = slices.Concat(shareGPTReads, []SourceField{
 // [parseChat]; there are no times.
 func chatsFormat() Format {
 	return Format{
-		Name:    "chats",
-		reads:   wholeTexts(chatsReads),
-		About:   "whole chats with their answers, without times: messages of fine-tuning, lists of chats, questions with answers, one message a row (MLPerf), rounds (SGLang)",
+		Name:  "chats",
+		reads: wholeTexts(chatsReads),
+		About: "whole chats with their answers, without times: messages of fine-tuning, lists of chats, questions " +
+			"with answers, one message a row (MLPerf), rounds (SGLang)",
 		Example: `{"messages":[{"role":"user","content":"Hello"},{"role":"assistant","content":"Hi!"}]}`,
 		detect:  isChats,
 		open: func(in *bufio.Reader, head []byte, _ Options, s *Source) (decoder, error) {
@@ -36,7 +37,8 @@ func chatsFormat() Format {
 
 // requestKeys are of records that are requests themselves: their bodies, their times, what came
 // back. A record of a data set of chats has none of them.
-var requestKeys = wordsOf(`model_parameters request request_body req body params payload response response_body resp usage choices output completion
+var requestKeys = wordsOf(
+	`model_parameters request request_body req body params payload response response_body resp usage choices output completion
 	timestamp time ts created created_at start_time startTime latency latency_ms duration_ms status status_code error custom_id attributes spans trace_id traceId
 	max_tokens max_completion_tokens max_output_tokens max_new_tokens temperature top_p stream stop seed tool_choice response_format
 	delay output_length output_tokens target_output_tokens completion_tokens sampling_params text_input`)
@@ -54,7 +56,8 @@ func isChats(head *sniff.Sample) bool {
 			// A question with its answer has keys that requests have as well.
 			asRequest := sniff.Any(record.Keys, requestKeys...) &&
 				!(row.IsString(fields["human"]) && row.IsString(fields["assistant"]))
-			sharded := fields["conversations"] != nil || fields["conversation"] != nil // which are ShareGPT's and others'
+			// which are ShareGPT's and others'
+			sharded := fields["conversations"] != nil || fields["conversation"] != nil
 			pair := fields["human"] != nil && fields["assistant"] != nil
 			if asRequest || sharded || !pair && fields["messages"] == nil && fields["role"] == nil {
 				return false

@@ -40,8 +40,9 @@ func (t spokenTurn) plain() bool {
 func said(role, text string) spokenTurn { return spokenTurn{From: &role, Value: &text} }
 
 var (
-	errTurn  = errors.New("a turn is not an object with from and value, both strings")
-	errRole  = errors.New("a role is not one of human, user, gpt, chatgpt, bing, bard, assistant, system, tool, function_call and observation")
+	errTurn = errors.New("a turn is not an object with from and value, both strings")
+	errRole = errors.New("a role is not one of human, user, gpt, chatgpt, bing, bard, assistant, system, tool, " +
+		"function_call and observation")
 	errKind  = errors.New("it is not an object with a list of conversations")
 	errList  = errors.New("it has no list of conversations")
 	errTools = errors.New("tools: " + talk.WantTools)

@@ -19,10 +19,12 @@ import (
 // shareGPTReads are the fields of a [conversation] and its turns.
 var shareGPTReads = []SourceField{
 	fieldAt("id", "session turn parents", ""),
-	fieldAt("conversations[].from|conversations[].role|conversation[].from|conversation[].role", "input_tokens blocks", decides),
+	fieldAt("conversations[].from|conversations[].role|conversation[].from|conversation[].role",
+		"input_tokens blocks", decides),
 	fieldAt("conversations[].value|conversations[].content|conversation[].value|conversation[].content",
 		"input_tokens blocks output_tokens output_blocks", tokenised),
-	fieldAt("conversations[].tool_calls|conversation[].tool_calls", "input_tokens blocks output_tokens output_blocks", tokenised),
+	fieldAt("conversations[].tool_calls|conversation[].tool_calls",
+		"input_tokens blocks output_tokens output_blocks", tokenised),
 	fieldAt("system", "input_tokens blocks", tokenised),
 	fieldAt("tools|functions", "input_tokens blocks", tokenised),
 }
@@ -95,7 +97,8 @@ type chatDecoder struct {
 }
 
 const (
-	noteNoAnswers = "answers are not in the source: prompts of later turns are shorter than they were, unless it counts them"
+	noteNoAnswers = "answers are not in the source: prompts of later turns are shorter than they were, unless it " +
+		"counts them"
 
 	withoutReply = "conversations without a reply to a user"
 	rejoined     = "parts of split chats that were put together with the part before them"
@@ -148,7 +151,8 @@ func (d *chatDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 	if next != nil && next.stem != "" && next.number > 0 && !d.counted {
 		d.s.notes.Count(apart)
 	}
-	base := trace.Entry{Session: trace.NewText(strconv.FormatInt(whole.position, 10) + "/" + whole.id), Kind: "chat", Tools: whole.tools}
+	base := trace.Entry{Session: trace.NewText(strconv.FormatInt(whole.position, 10) + "/" + whole.id), Kind: "chat",
+		Tools: whole.tools}
 	before := len(dst)
 	if whole.asks != nil {
 		dst = whole.asked(dst, base, d.entries)

@@ -34,7 +34,8 @@ func nothingIn(head []byte) string {
 	if len(head) < record.HeadBytes-len(record.ByteOrderMark) {
 		return "the input is empty"
 	}
-	return "it begins with 64 KiB of blank lines or spaces: take them out, such as with grep -v '^[[:space:]]*$', or name the format with --format"
+	return "it begins with 64 KiB of blank lines or spaces: take them out, such as with grep -v '^[[:space:]]*$', or " +
+		"name the format with --format"
 }
 
 // detectKeyed recognises a format and says by which keys. Of several that fit, the one
@@ -198,7 +199,8 @@ func (o *Options) ofOneFormat(files []File, s *Source) ([]File, error) {
 		switch {
 		case formats[i] == "" && of.detectFiles != nil && of.detectFiles([]File{known, file}): // which belongs to it
 			kept = append(kept, file)
-		case formats[i] == "" && !requests[i] && (others[i] || !joins && !slices.Contains(endings, extension(file.Name))):
+		case formats[i] == "" && !requests[i] &&
+			(others[i] || !joins && !slices.Contains(endings, extension(file.Name))):
 			s.info.LeftOut = append(s.info.LeftOut, file.Name)
 		case formats[i] != "" && o.Format != "" && formats[i] != o.Format:
 			s.notes.Count("files of another format were left out")

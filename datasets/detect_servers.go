@@ -17,15 +17,18 @@ var serverLogs = []struct {
 	line *regexp.Regexp
 	says string // how to have requests in the log
 }{
-	{"vLLM", regexp.MustCompile(`\[(?:loggers|metrics|launcher|api_server|async_llm_engine|argparse_utils|core|config|serving_[a-z]+|llm_engine|gpu_model_runner)\.py:\d+\]|\(APIServer pid=\d+\)|\(EngineCore[^)]*\)`),
+	{"vLLM", regexp.MustCompile(
+		`\[(?:loggers|metrics|launcher|api_server|async_llm_engine|argparse_utils|core|config|serving_[a-z]+|llm_engine|gpu_model_runner)\.py:\d+\]|\(APIServer pid=\d+\)|\(EngineCore[^)]*\)`),
 		"start it with --enable-log-requests and VLLM_LOGGING_LEVEL=DEBUG"},
 	{"SGLang", regexp.MustCompile(`(?:Prefill|Decode) batch[,.] *#(?:new-seq|running-req)`),
 		"start it with --log-requests --log-requests-level 3 --log-requests-format json"},
-	{"llama-server", regexp.MustCompile(`slot +launch_slot_: id|prompt eval time = +[\d.]+ ms|srv +log_server_r:|slot +print_timing`), ""},
+	{"llama-server", regexp.MustCompile(
+		`slot +launch_slot_: id|prompt eval time = +[\d.]+ ms|srv +log_server_r:|slot +print_timing`), ""},
 	{"Ollama", regexp.MustCompile(`^\[GIN\] .*"/(?:api|v1)/|source=(?:routes|sched|server)\.go:\d+`), ""},
 	{"Text Generation Inference", regexp.MustCompile(`text_generation_(?:router|launcher)(?:::|\b)`), ""},
 	{"TensorRT-LLM", regexp.MustCompile(`\[TRT-LLM\]|\[TensorRT-LLM\]`), ""},
-	{"LMDeploy", regexp.MustCompile(`\blmdeploy - \w+ - \w+\.py:\d+`), "start it with --log-level INFO --max-log-len 1000000"},
+	{"LMDeploy", regexp.MustCompile(`\blmdeploy - \w+ - \w+\.py:\d+`),
+		"start it with --log-level INFO --max-log-len 1000000"},
 	{"uvicorn", regexp.MustCompile(`^INFO: +[\d.]+:\d+ - "[A-Z]+ /\S* HTTP/1\.\d" \d{3}`), ""},
 }
 
@@ -50,7 +53,8 @@ func notRequests(head []byte) string {
 				return ""
 			}
 		}
-		return "it is the text log of a program, whose lines hold no requests that are known: import what a gateway or server writes as JSON or CSV, " + recordThem
+		return "it is the text log of a program, whose lines hold no requests that are known: import what a gateway " +
+			"or server writes as JSON or CSV, " + recordThem
 	}
 	return ""
 }

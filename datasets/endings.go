@@ -23,7 +23,8 @@ func settleEnding(e *trace.Entry) {
 		// A text that was recorded, and is empty, tells an answer of nothing; counts alone do
 		// not, since logs without usage have 0.
 		textless := e.Reply != nil && e.Reply.Len() == 0 && e.ReplyCalls.Len() == 0
-		if a := (ending.Answer{Ended: true, Finish: e.FinishReason, Generated: !textless}); e.OutputTokens != nil && *e.OutputTokens == 0 && a.Failure() != "" {
+		if a := (ending.Answer{Ended: true, Finish: e.FinishReason, Generated: !textless}); e.OutputTokens != nil &&
+			*e.OutputTokens == 0 && a.Failure() != "" {
 			e.Status = trace.StatusFailed
 		}
 	}

@@ -52,7 +52,8 @@ func (f Format) fields(mapped []string) []SourceField {
 	}
 	for _, t := range targets {
 		if slices.Contains(mapped, t.name) {
-			out = append(out, SourceField{Target: t.name, Columns: strings.Fields(fedBy[t.name].columns), How: fedBy[t.name].how})
+			out = append(out, SourceField{Target: t.name, Columns: strings.Fields(fedBy[t.name].columns),
+				How: fedBy[t.name].how})
 		}
 	}
 	return out
@@ -69,7 +70,8 @@ const (
 // fedBy are the columns that the targets of a mapping feed.
 var fedBy = func() map[string]struct{ columns, how string } {
 	fed := map[string]struct{ columns, how string }{
-		"time": {"arrival_ns", ""}, "session": {"session turn parents", ""}, "response_id": {"session parents", ""}, "previous_response_id": {"session parents think_ns tool_ns", ""}, "error": {"status", ""},
+		"time": {"arrival_ns", ""}, "session": {"session turn parents", ""}, "response_id": {"session parents", ""},
+		"previous_response_id": {"session parents think_ns tool_ns", ""}, "error": {"status", ""},
 		"salt":       {"blocks", "part of the keyed block ids; not kept"},
 		"prefix_key": {"blocks", "tells which prompts begin alike, where their text is redacted; not kept"},
 		"messages":   {"input_tokens blocks images kind", tokenised}, "prompt": {"input_tokens blocks kind", tokenised},
@@ -119,7 +121,8 @@ func mappedFields(m Mapping, made map[string]string) (out []SourceField) {
 			}
 		}
 		if len(paths) > 0 {
-			out = append(out, SourceField{Paths: paths, Columns: strings.Fields(fedBy[t.name].columns), How: fedBy[t.name].how})
+			out = append(out, SourceField{Paths: paths, Columns: strings.Fields(fedBy[t.name].columns),
+				How: fedBy[t.name].how})
 		}
 	}
 	return out

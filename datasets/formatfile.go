@@ -85,7 +85,8 @@ var countsOfUsage = map[string]tokenusage.Dialect{
 	"body":      tokenusage.Body,      // of the answer itself, of whatever provider
 }
 
-var unitsOfTime = map[string]time.Duration{"": 0, "s": time.Second, "ms": time.Millisecond, "us": time.Microsecond, "ns": time.Nanosecond}
+var unitsOfTime = map[string]time.Duration{"": 0, "s": time.Second, "ms": time.Millisecond, "us": time.Microsecond,
+	"ns": time.Nanosecond}
 
 // A formatCode is the part of a format that no mapping can say. It is in Go, beside the file of its name.
 type formatCode struct {
@@ -135,8 +136,9 @@ func parseFormat(name string, text []byte, code formatCode) (d declaredFormat, t
 	unit, timed := unitsOfTime[f.TimeUnit]
 	switch {
 	case !known:
-		return d, nil, fault("counts", "%q: want inclusive (cached tokens are part of the input), exclusive (they stand beside it), "+
-			"relayed or body", f.Counts)
+		return d, nil, fault("counts",
+			"%q: want inclusive (cached tokens are part of the input), exclusive (they stand beside it), "+
+				"relayed or body", f.Counts)
 	case !timed:
 		return d, nil, fault("time_unit", "%q: want s, ms, us or ns", f.TimeUnit)
 	case f.TimeIs != "" && f.TimeIs != "start" && f.TimeIs != "end":
@@ -147,12 +149,15 @@ func parseFormat(name string, text []byte, code formatCode) (d declaredFormat, t
 
 	fields := Mapping{}
 	for of, where := range f.Map {
-		if of != "written_tokens" && of != "total_tokens" && !slices.ContainsFunc(targets, func(t target) bool { return t.name == of }) {
-			return d, nil, fault("map."+of, "unknown target: want one of %s, written_tokens, total_tokens", targetNames())
+		if of != "written_tokens" && of != "total_tokens" &&
+			!slices.ContainsFunc(targets, func(t target) bool { return t.name == of }) {
+			return d, nil, fault("map."+of, "unknown target: want one of %s, written_tokens, total_tokens",
+				targetNames())
 		}
 		if slices.Contains(countTargets, of) && strings.Contains(where, "+") {
-			return d, nil, fault("map."+of, "a format takes no sums: map each count by itself, and say counts: exclusive where cached and "+
-				"written tokens stand beside the input")
+			return d, nil, fault("map."+of,
+				"a format takes no sums: map each count by itself, and say counts: exclusive where cached and "+
+					"written tokens stand beside the input")
 		}
 		if fields[of] = pathsOf(where); len(fields[of]) == 0 {
 			return d, nil, fault("map."+of, "it has no path")
@@ -262,7 +267,8 @@ func (i *Inspection) FormatFile() []byte {
 	if i.Missing != "" {
 		b.WriteString("  # " + i.Missing + ": name it, such as\n  # input_tokens: FIELD\n")
 	}
-	b.WriteString("# inclusive: cached tokens are part of the input; exclusive: they stand beside it; relayed: each record tells.\n" +
+	b.WriteString("# inclusive: cached tokens are part of the input; exclusive: they stand beside it; relayed: each " +
+		"record tells.\n" +
 		"counts: " + counts + "\n")
 	return []byte(b.String())
 }

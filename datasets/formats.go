@@ -36,10 +36,12 @@ func listFormats() []Format {
 	return slices.Concat([]Format{
 		serveGenFormat(),
 		// Session files of agents.
-		claudeFormat(), codexFormat(), geminiFormat(), qwenFormat(), clineFormat(), openCodeFormat(), openHandsFormat(), sweAgentFormat(), aiderFormat(),
+		claudeFormat(), codexFormat(), geminiFormat(), qwenFormat(), clineFormat(), openCodeFormat(), openHandsFormat(),
+		sweAgentFormat(), aiderFormat(),
 		// Traces. A dialect comes before the format whose fields it extends.
 		dynamoRequestsFormat(), aiperfFormat(), dynamoFormat(), bailianFormat(), mooncakeFormat(), evalscopeFormat(),
-		azure2025Format(), azure2024Format(), azureFormat(), burstGPTFormat(), wekaFormat(), trtllmFormat(), rolloutsFormat(), trieFormat(),
+		azure2025Format(), azure2024Format(), azureFormat(), burstGPTFormat(), wekaFormat(), trtllmFormat(),
+		rolloutsFormat(), trieFormat(),
 		// Logs of gateways, engines and observers.
 		vllmLogFormat(), batchFormat(), otelFormat(), sagemakerFormat(), litellmLogFormat(), langfuseFormat(),
 		litellmSpendFormat(), gatewayCSVFormat(),

@@ -33,11 +33,13 @@ type Inspection struct {
 	Records   int              `json:"records"`   // that were looked at
 	Whole     bool             `json:"all"`       // they are all there are
 	Fields    []InspectedField `json:"fields"`    // in the order in which they appear
-	Nameless  bool             `json:"no_header"` // the first row of CSV does not look like names, and is not shown; where it is a record, the fields are positions
-	Flags     []string         `json:"flags"`     // of reprise import, proposed; with Missing they are not enough
-	Missing   string           `json:"missing"`   // what no field looks like, without which there is no import
-	List      string           `json:"list"`      // field of the only object, as APIs return it, that lists the records; empty for none
-	columns   []string         // of CSV and Parquet
+	// the first row of CSV does not look like names, and is not shown; where it is a record, the fields are positions
+	Nameless bool     `json:"no_header"`
+	Flags    []string `json:"flags"`   // of reprise import, proposed; with Missing they are not enough
+	Missing  string   `json:"missing"` // what no field looks like, without which there is no import
+	// field of the only object, as APIs return it, that lists the records; empty for none
+	List    string   `json:"list"`
+	columns []string // of CSV and Parquet
 }
 
 // An InspectedField is a field of a source.
@@ -189,7 +191,8 @@ func inspectHead(head []byte, o Options) *Inspection {
 		}
 		in, found.columns, found.Nameless = rows, slices.Clone(rows.Names()), rows.Nameless
 		for _, column := range found.columns { // a sentence is no name
-			found.Nameless = found.Nameless || len(column) > 64 || strings.ContainsAny(column, "\n\r{}") || len(strings.Fields(column)) > 6
+			found.Nameless = found.Nameless || len(column) > 64 || strings.ContainsAny(column, "\n\r{}") ||
+				len(strings.Fields(column)) > 6
 		}
 		if found.Nameless && !rows.Nameless {
 			found.columns = nil
@@ -203,9 +206,11 @@ func inspectHead(head []byte, o Options) *Inspection {
 	found.gather(in)
 	found.propose()
 	if found.Records == 0 && !found.Whole {
-		found.Missing = "its first record is longer than the 64 KiB that are looked at, so that its fields are not known: name them with --map"
+		found.Missing = "its first record is longer than the 64 KiB that are looked at, so that its fields are not " +
+			"known: name them with --map"
 	} else if found.Nameless && found.Missing != "" {
-		found.Missing = "its first row is no header, so its columns are named by their position, and which is the prompt or its number of tokens is not known"
+		found.Missing = "its first row is no header, so its columns are named by their position, and which is the " +
+			"prompt or its number of tokens is not known"
 	}
 	if list := found.envelope(head); list != "" && len(found.Flags) == 0 {
 		found.List, found.Missing = list, "its records are in the list "+list

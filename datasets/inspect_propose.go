@@ -42,14 +42,18 @@ func words(name string) []string {
 func wordsOf(list string) []string { return strings.Fields(list) }
 
 var (
-	promptWords  = wordsOf("prompt input in context request ctx eingabe anfrage")
-	answerWords  = wordsOf("completion output out response generated generation gen reply answer ausgabe antwort")
-	countWords   = wordsOf("token tokens tok toks len length count")
-	beginWords   = wordsOf("timestamp time ts t start started begin created received requested arrival arrived date datetime at datum zeit zeitstempel zeitpunkt beginn wann when")
-	endWords     = wordsOf("end ended finish finished completed updated modified first response latency duration elapsed ttft ende dauer expires")
+	promptWords = wordsOf("prompt input in context request ctx eingabe anfrage")
+	answerWords = wordsOf("completion output out response generated generation gen reply answer ausgabe antwort")
+	countWords  = wordsOf("token tokens tok toks len length count")
+	beginWords  = wordsOf("timestamp time ts t start started begin created received requested arrival arrived date " +
+		"datetime at datum zeit zeitstempel zeitpunkt beginn wann when")
+	endWords = wordsOf("end ended finish finished completed updated modified first response latency duration " +
+		"elapsed ttft ende dauer expires")
 	lengthOfTime = wordsOf("latency duration elapsed e2e took dauer laufzeit")
-	unitWords    = map[string]string{"s": "s", "sec": "s", "secs": "s", "second": "s", "seconds": "s", "sek": "s", "sekunden": "s",
-		"ms": "ms", "msec": "ms", "millis": "ms", "milliseconds": "ms", "us": "us", "µs": "us", "microseconds": "us", "ns": "ns", "nanoseconds": "ns"}
+	unitWords    = map[string]string{"s": "s", "sec": "s", "secs": "s", "second": "s", "seconds": "s",
+		"sek": "s", "sekunden": "s",
+		"ms": "ms", "msec": "ms", "millis": "ms", "milliseconds": "ms", "us": "us", "µs": "us", "microseconds": "us",
+		"ns": "ns", "nanoseconds": "ns"}
 )
 
 func share(a, b []string) bool {
@@ -107,7 +111,8 @@ func (c candidate) fits(target string) int {
 		if target == "output_tokens" {
 			own, other = other, own
 		}
-		if (c.is(wholeType) || c.field.stats.open > 0) && share(c.words, own) && !share(c.words, other) && share(c.words, countWords) &&
+		if (c.is(wholeType) || c.field.stats.open > 0) && share(c.words, own) && !share(c.words, other) &&
+			share(c.words, countWords) &&
 			!share(c.words, wordsOf("cached cache reasoning max details audio image")) {
 			n = 10
 			if share(c.words, wordsOf("token tokens")) {
@@ -126,26 +131,32 @@ func (c candidate) fits(target string) int {
 			}
 		}
 	case "prompt":
-		if c.is(textType) && c.named("prompt input input_text prompt_text question query instruction user_prompt eingabe frage text") {
+		if c.is(textType) && c.named("prompt input input_text prompt_text question query instruction user_prompt "+
+			"eingabe frage text") {
 			n = 10
 			if c.words[0] == "prompt" {
 				n++
 			}
 		}
-		if stats := c.field.stats; stats.ids > 0 && stats.ids == stats.n && c.named("prompt_token_ids token_ids input_ids prompt_ids input_token_ids prompt tokens") {
+		if stats := c.field.stats; stats.ids > 0 && stats.ids == stats.n &&
+			c.named("prompt_token_ids token_ids input_ids prompt_ids input_token_ids prompt tokens") {
 			n = 10
 		}
 	case "output":
-		if c.is(textType) && (c.named("output response completion answer reply generated_text output_text response_text antwort ausgabe") ||
+		if c.is(textType) && (c.named(
+			"output response completion answer reply generated_text output_text response_text antwort ausgabe") ||
 			c.named("content text") && share(c.whole, wordsOf("choices response output completion"))) {
 			n = 10
 		}
 	case "user":
-		if c.is(textType, wholeType) && c.named("user user_id userid end_user customer customer_id tenant tenant_id account_id client_id benutzer nutzer kunde") {
+		if c.is(textType, wholeType) &&
+			c.named("user user_id userid end_user customer customer_id tenant tenant_id account_id client_id "+
+				"benutzer nutzer kunde") {
 			n = 10
 		}
 	case "session":
-		if c.is(textType, wholeType) && c.named("session session_id sessionid conversation conversation_id chat_id thread_id dialog_id sitzung") {
+		if c.is(textType, wholeType) &&
+			c.named("session session_id sessionid conversation conversation_id chat_id thread_id dialog_id sitzung") {
 			n = 10
 		}
 	case "model":
@@ -157,10 +168,12 @@ func (c candidate) fits(target string) int {
 			n = 10
 		}
 	case "status":
-		if c.is(wholeType) && c.named("status status_code statuscode http_status") && c.field.stats.min >= 100 && c.field.stats.max < 600 {
+		if c.is(wholeType) && c.named("status status_code statuscode http_status") && c.field.stats.min >= 100 &&
+			c.field.stats.max < 600 {
 			n = 10
 		}
-		if stats := &c.field.stats; c.is(textType) && c.named("status state outcome") && stats.fates > 0 && stats.fates == stats.texts {
+		if stats := &c.field.stats; c.is(textType) && c.named("status state outcome") && stats.fates > 0 &&
+			stats.fates == stats.texts {
 			n = 10
 		}
 	case "finish_reason":
@@ -168,11 +181,13 @@ func (c candidate) fits(target string) int {
 			n = 10
 		}
 	case "e2e":
-		if c.is(wholeType, decimalType) && share(c.words, lengthOfTime) && !share(c.words, wordsOf("ttft first token")) && c.unit() != "" {
+		if c.is(wholeType, decimalType) && share(c.words, lengthOfTime) &&
+			!share(c.words, wordsOf("ttft first token")) && c.unit() != "" {
 			n = 10
 		}
 	case "ttft":
-		if c.is(wholeType, decimalType) && (slices.Contains(c.words, "ttft") || slices.Contains(c.words, "first") && slices.Contains(c.words, "token")) && c.unit() != "" {
+		if c.is(wholeType, decimalType) && (slices.Contains(c.words, "ttft") || slices.Contains(c.words, "first") &&
+			slices.Contains(c.words, "token")) && c.unit() != "" {
 			n = 10
 		}
 	}
@@ -234,7 +249,8 @@ func (i *Inspection) propose() {
 			i.Flags = append(i.Flags, "--map", "messages="+body)
 			return true
 		}
-		if s := best.field.stats; s.open > 0 && !slices.Contains(i.Flags, "--decimal") && (target == "input_tokens" || target == "output_tokens") {
+		if s := best.field.stats; s.open > 0 && !slices.Contains(i.Flags, "--decimal") &&
+			(target == "input_tokens" || target == "output_tokens") {
 			mark := "comma" // a count has thousands, and no decimals
 			if s.commas {
 				mark = "point"
@@ -250,7 +266,8 @@ func (i *Inspection) propose() {
 	timed := pick("time")
 	text := pick("messages") || pick("prompt")
 	sized := i.proposeSum(all, taken) || pick("input_tokens") || text // with both the length is the server's count
-	for _, target := range []string{"output", "output_tokens", "cached_tokens", "user", "session", "model", "max_tokens", "status", "finish_reason", "ttft", "e2e"} {
+	for _, target := range []string{"output", "output_tokens", "cached_tokens", "user", "session", "model",
+		"max_tokens", "status", "finish_reason", "ttft", "e2e"} {
 		pick(target)
 	}
 	if !sized {
@@ -273,7 +290,8 @@ func (i *Inspection) bodyOf(path string) (body string, whole bool) {
 		return "", false
 	}
 	beside := path[:at+1]
-	for _, key := range []string{"system", "instructions", "systemInstruction", "system_instruction", "tools", "functions"} {
+	for _, key := range []string{"system", "instructions", "systemInstruction", "system_instruction",
+		"tools", "functions"} {
 		whole = whole || slices.ContainsFunc(i.Fields, func(f InspectedField) bool {
 			return f.Present > 0 && (f.Path == beside+key || strings.HasPrefix(f.Path, beside+key+row.ListMembers) ||
 				strings.HasPrefix(f.Path, beside+key+"."))
@@ -309,7 +327,9 @@ func nearestName(wanted string, names []string) string {
 // with openai, else the one that is a likely misspelling of it.
 func nearNames(wanted string, names []string) (near []string) {
 	words := func(name string) []string {
-		return strings.FieldsFunc(strings.ToLower(name), func(c rune) bool { return c == '-' || c == '_' || c == ' ' || c == '.' })
+		return strings.FieldsFunc(strings.ToLower(name), func(c rune) bool {
+			return c == '-' || c == '_' || c == ' ' || c == '.'
+		})
 	}
 	asked := words(wanted)
 	for _, name := range names {

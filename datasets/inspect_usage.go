@@ -28,7 +28,8 @@ func countRoleOf(c candidate) countRole {
 	}
 	w := c.words
 	cache := share(w, wordsOf("cache cached"))
-	without := share(w, wordsOf("without non not uncached miss misses")) || strings.Contains(strings.Join(w, " "), "w o cache")
+	without := share(w, wordsOf("without non not uncached miss misses")) ||
+		strings.Contains(strings.Join(w, " "), "w o cache")
 	switch {
 	case share(w, wordsOf("cost price usd cents time ms latency audio image reasoning")):
 		return otherCount
@@ -75,7 +76,8 @@ func (i *Inspection) proposeSum(all []candidate, taken map[string]bool) bool {
 			in = c.field.Path[:max(strings.LastIndexByte(c.field.Path, '.'), 0)]
 		}
 		roles := of[in]
-		if len(roles[plainInput]) != 1 || len(roles[cacheRead]) > 1 || len(roles[cacheRead])+len(roles[cacheWritten]) == 0 || !standsBeside(roles) {
+		if len(roles[plainInput]) != 1 || len(roles[cacheRead]) > 1 ||
+			len(roles[cacheRead])+len(roles[cacheWritten]) == 0 || !standsBeside(roles) {
 			continue
 		}
 		var paths []string
@@ -125,5 +127,6 @@ func standsBeside(roles map[countRole][]candidate) bool {
 	}) {
 		return true
 	}
-	return share(input.words, wordsOf("uncached without non miss")) || strings.Contains(strings.Join(input.words, " "), "w o cache")
+	return share(input.words, wordsOf("uncached without non miss")) ||
+		strings.Contains(strings.Join(input.words, " "), "w o cache")
 }

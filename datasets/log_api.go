@@ -33,7 +33,8 @@ func apiLog() declaredFormat { return apiLogOf(askedBodies, answeredBodies) }
 func apiLogOf(asked, answered []string) declaredFormat {
 	origins := map[string]string{"asked": strings.Join(asked, "|"), "answer": strings.Join(answered, "|")}
 	for to, from := range map[string]string{
-		"session_of_user": "asked.metadata.user_id", "user_of_session": "asked.metadata.user_id", "kind_of_api": "answer.object",
+		"session_of_user": "asked.metadata.user_id", "user_of_session": "asked.metadata.user_id",
+		"kind_of_api":  "answer.object",
 		"conversation": "asked", "finish": "answer.stop_reason", "answer_id": "answer.id",
 	} {
 		name, rest, _ := strings.Cut(from, ".")
@@ -45,18 +46,24 @@ func apiLogOf(asked, answered []string) declaredFormat {
 	}
 	return declaredFormat{
 		name: "api-log", tried: "45 recorded exchanges of Anthropic's and OpenAI's APIs, 10 of them streams",
-		about:   "bodies of requests and responses, as proxies log them: Anthropic Messages, OpenAI Responses and Chat, also streams",
+		about: "bodies of requests and responses, as proxies log them: Anthropic Messages, OpenAI Responses and " +
+			"Chat, also streams",
 		example: `{"timestamp":"2026-01-02T03:04:05Z","latency_ms":1900,"request":{"model":"m","max_tokens":100,"messages":[{"role":"user","content":"Hello"}]},"response":{"type":"message","role":"assistant","content":[{"type":"text","text":"Hi"}],"stop_reason":"end_turn","usage":{"input_tokens":20,"cache_read_input_tokens":100,"cache_creation_input_tokens":0,"output_tokens":5}}}`,
 		oneOf:   slices.Concat(askedBodies, answeredBodies),
 		fields: Mapping{
 			"time":  {"timestamp", "ts", "time", "created_at", "request_time", "start_time", "started_at"},
-			"model": {"answer.model", "asked.model"}, "user": {"user_of_session", "asked.metadata.user_id", "asked.user", "asked.safety_identifier", "user", "user_id", "end_user"},
-			"session":     {"session_of_user", "headers.x-claude-code-session-id", "asked.conversation.id", "asked.conversation", "session_id"},
+			"model": {"answer.model", "asked.model"}, "user": {"user_of_session", "asked.metadata.user_id",
+				"asked.user", "asked.safety_identifier", "user", "user_id", "end_user"},
+			"session": {"session_of_user", "headers.x-claude-code-session-id", "asked.conversation.id",
+				"asked.conversation", "session_id"},
 			"response_id": {"answer_id"}, "previous_response_id": {"asked.previous_response_id"},
-			"kind":       {"kind_of_api"},
-			"max_tokens": {"asked.max_completion_tokens", "asked.max_output_tokens", "asked.max_tokens"}, "temperature": {"asked.temperature"}, "stream": {"asked.stream"},
-			"finish_reason": {"finish", "answer.choices.0.finish_reason"}, "status": {"status", "status_code"}, "error": {"error", "answer.error.type", "answer.error.message"},
-			"ttft_ms": {"ttft_ms", "time_to_first_token_ms"}, "e2e_ms": {"latency_ms", "duration_ms", "e2e_ms", "elapsed_ms"},
+			"kind":        {"kind_of_api"},
+			"max_tokens":  {"asked.max_completion_tokens", "asked.max_output_tokens", "asked.max_tokens"},
+			"temperature": {"asked.temperature"}, "stream": {"asked.stream"},
+			"finish_reason": {"finish", "answer.choices.0.finish_reason"}, "status": {"status", "status_code"},
+			"error":   {"error", "answer.error.type", "answer.error.message"},
+			"ttft_ms": {"ttft_ms", "time_to_first_token_ms"}, "e2e_ms": {"latency_ms", "duration_ms",
+				"e2e_ms", "elapsed_ms"},
 			"messages": {"conversation"}, "tools": {"asked.tools"}, "output": {"answer"}, bodyAt: {askedChat},
 		},
 		usage: []string{"answer.usage"}, counts: tokenusage.Body,
@@ -77,7 +84,8 @@ func harLog() declaredFormat {
 	d.keys, d.oneOf, d.members = []string{"log"}, nil, [][]string{{"log.entries"}}
 	d.whole = []string{asked, answered, "response.content.encoding"}
 	d.fields = maps.Clone(d.fields)
-	d.fields["time"], d.fields["e2e_ms"], d.fields["status"] = []string{"startedDateTime"}, []string{"time"}, []string{"response.status"}
+	d.fields["time"], d.fields["e2e_ms"], d.fields["status"] = []string{"startedDateTime"}, []string{"time"},
+		[]string{"response.status"}
 	delete(d.fields, "ttft_ms")
 	d.match = func(r row.Row) bool {
 		entries, _ := r.Value("log.entries")

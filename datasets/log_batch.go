@@ -73,8 +73,9 @@ func batchFormat() Format {
 		return has("custom_id") && (has("body") || has("response") || has("error"))
 	})
 	return Format{
-		Name:        "openai-batch",
-		reads:       slices.Concat(mappedFields(batchAskedAt, batchMade), mappedFields(batchAnsweredAt, nil), batchReads),
+		Name: "openai-batch",
+		reads: slices.Concat(mappedFields(batchAskedAt, batchMade),
+			mappedFields(batchAnsweredAt, nil), batchReads),
 		About:       "OpenAI Batch JSON lines: requests, responses or both, joined by custom_id",
 		Example:     `{"custom_id":"r1","method":"POST","url":"/v1/chat/completions","body":{"model":"m","messages":[{"role":"user","content":"Hello"}],"max_tokens":100}}`,
 		bodies:      []string{"body"},
@@ -231,11 +232,13 @@ func (x *exchange) setRequest(v row.View) error {
 }
 
 const (
-	noteUnanswered   = "requests without a response, whose output lengths are not known: give the batch's output file beside its input"
+	noteUnanswered = "requests without a response, whose output lengths are not known: give the batch's output " +
+		"file beside its input"
 	noteUnasked      = "responses without their requests, of which only the lengths were read"
 	noteEmptyAnswer  = "responses without their requests and without usage were left out"
-	noteUnknownInput = "requests with an empty or redacted prompt, of which no response counts the tokens, were left out"
-	noteBatchTimes   = "the times are those at which the responses were created: a batch has no arrivals"
+	noteUnknownInput = "requests with an empty or redacted prompt, of which no response counts the tokens, " +
+		"were left out"
+	noteBatchTimes = "the times are those at which the responses were created: a batch has no arrivals"
 )
 
 // settle ends the reading: it decides on the times, drops what has no input and

@@ -90,7 +90,8 @@ func (d declaredFormat) format() Format {
 		reads = append(reads, field)
 	}
 	if d.spans.id != "" {
-		reads = append(reads, fieldAt(d.spans.trace+"|"+d.spans.id+"|"+d.spans.above, "", "tells a call that was recorded twice; not kept"))
+		reads = append(reads, fieldAt(d.spans.trace+"|"+d.spans.id+"|"+d.spans.above, "",
+			"tells a call that was recorded twice; not kept"))
 	}
 	for _, names := range d.members {
 		reads = append(reads, fieldAt(strings.Join(names, "[]."), "", "the calls, whose fields these are"))

@@ -54,7 +54,8 @@ var codeOfFormats = map[string]formatCode{
 		},
 	},
 	"vertex": {
-		made: map[string]string{"model_of_endpoint": "endpoint", "made_usage": "response_payload", "made_request": "request_payload"},
+		made: map[string]string{"model_of_endpoint": "endpoint", "made_usage": "response_payload",
+			"made_request": "request_payload"},
 		show: showVertex,
 	},
 }
@@ -96,7 +97,8 @@ func showBedrockStream(v row.View) {
 	for _, chunk := range chunks {
 		for to, paths := range map[string][]string{
 			"made_ttft": {"amazon-bedrock-invocationMetrics.firstByteLatency"},
-			"made_e2e":  {"amazon-bedrock-invocationMetrics.invocationLatency", "metadata.metrics.latencyMs", "metrics.latencyMs"},
+			"made_e2e": {"amazon-bedrock-invocationMetrics.invocationLatency", "metadata.metrics.latencyMs",
+				"metrics.latencyMs"},
 		} {
 			for _, path := range paths {
 				if n, ok := row.Lookup(chunk, path); ok {

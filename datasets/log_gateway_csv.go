@@ -41,8 +41,9 @@ var gatewayFields = Mapping{
 // not read.
 func gatewayCSVFormat() Format {
 	return Format{
-		Name:  "gateway-csv",
-		reads: append(mappedFields(gatewayFields, nil), fieldAt("request_json|response_json", "", packed), usageAt(gatewayUsage)),
+		Name: "gateway-csv",
+		reads: append(mappedFields(gatewayFields, nil), fieldAt("request_json|response_json", "", packed),
+			usageAt(gatewayUsage)),
 		About: "CSV with columns request_json (OpenAI-style requests), response_json and timestamp",
 		Example: "timestamp,request_json\n" +
 			`2026-01-02T03:04:05Z,"{""messages"":[{""role"":""user"",""content"":""Hello""}]}"`,

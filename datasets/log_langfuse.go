@@ -57,7 +57,8 @@ var (
 	langfuseReads = []SourceField{
 		fieldAt("model_parameters|modelParameters", "", packed),
 		usageAt("usage_details", "usageDetails", "usage"),
-		fieldAt("id|parent_observation_id|parentObservationId", "parents", "read to tell a call that was recorded twice, and not kept"),
+		fieldAt("id|parent_observation_id|parentObservationId", "parents",
+			"read to tell a call that was recorded twice, and not kept"),
 		fieldAt("name", "tool_ns think_ns", "tells tools; not kept"),
 		fieldAt("latency", "", "tells the unit of the time to first token"),
 		fieldAt("observations", "", "the observations, whose fields these are"),
@@ -97,10 +98,11 @@ func langfuseFormat() Format {
 	columns := sniff.Columns("type", "start_time", "usage_details")
 	camel := sniff.Columns("type", "startTime", "usageDetails")
 	return Format{
-		Name:    "langfuse",
-		Tried:   "33 downloaded traces of 18 frameworks",
-		reads:   append(wholeTexts(mappedFields(langfuseFields, langfuseMade)), langfuseReads...),
-		About:   "Langfuse: a downloaded trace, answers of its API, and exports as CSV, Parquet, a JSON array or JSON lines",
+		Name:  "langfuse",
+		Tried: "33 downloaded traces of 18 frameworks",
+		reads: append(wholeTexts(mappedFields(langfuseFields, langfuseMade)), langfuseReads...),
+		About: "Langfuse: a downloaded trace, answers of its API, and exports as CSV, Parquet, a JSON array " +
+			"or JSON lines",
 		Example: `{"id":"o1","trace_id":"t1","type":"GENERATION","start_time":"2026-01-02 03:04:05.678901","end_time":"2026-01-02 03:04:07.1","usage_details":{"input":120,"output":40}}`,
 		dated:   true,
 		detect:  func(head *sniff.Sample) bool { return detect(head) || columns(head) || camel(head) },
@@ -190,7 +192,8 @@ const (
 )
 
 // wantLangfuseFields is said where Langfuse left out what it was not asked for.
-const wantLangfuseFields = "it has neither usage nor input: export it again with the field groups core, basic, time, model, usage, metrics and io"
+const wantLangfuseFields = "it has neither usage nor input: export it again with the field groups core, basic, time, " +
+	"model, usage, metrics and io"
 
 // innerGenerations leaves out the generations of one trace that have another one below.
 func innerGenerations(all []row.MemberRow, tell *fault.Notes) []row.MemberRow {

@@ -102,7 +102,8 @@ func (l *langfuseLinks) link(all, calls []row.MemberRow) {
 	for _, m := range calls {
 		id, _, kind := observationOf(m)
 		c := &langfuseCall{position: -1}
-		if c.start, c.end = observedTimes(m); kind != "GENERATION" || c.end.Before(c.start) || c.start.IsZero() || l.of[id] != nil {
+		if c.start, c.end = observedTimes(m); kind != "GENERATION" || c.end.Before(c.start) ||
+			c.start.IsZero() || l.of[id] != nil {
 			continue
 		}
 		l.of[id] = c

@@ -55,9 +55,10 @@ var (
 	litellmMade = map[string]string{
 		"kind": "call_type", "asked": "proxy_server_request|model_parameters",
 		"ttft": "completionStartTime", "e2e": "endTime",
-		"text.messages": "messages|proxy_server_request.messages|proxy_server_request.input", "text.prompt": "proxy_server_request.prompt",
-		"text.reply": "response.choices[].message|response.choices[].text",
-		"blocks":     "metadata.prefix_block_hashes|metadata.spend_logs_metadata.prefix_block_hashes|metadata.requester_metadata.prefix_block_hashes",
+		"text.messages": "messages|proxy_server_request.messages|proxy_server_request.input",
+		"text.prompt":   "proxy_server_request.prompt",
+		"text.reply":    "response.choices[].message|response.choices[].text",
+		"blocks":        "metadata.prefix_block_hashes|metadata.spend_logs_metadata.prefix_block_hashes|metadata.requester_metadata.prefix_block_hashes",
 	}
 	litellmBodies = func() (paths []string) {
 		for _, name := range bodyMembers {
@@ -67,7 +68,8 @@ var (
 	}()
 	litellmReads = append(usageReads(litellmFields, litellmUsage),
 		fieldAt("metadata.prefix_block_size|metadata.spend_logs_metadata.prefix_block_size|metadata.requester_metadata.prefix_block_size|"+
-			"metadata.block_size|metadata.spend_logs_metadata.block_size|metadata.requester_metadata.block_size", "blocks", ""),
+			"metadata.block_size|metadata.spend_logs_metadata.block_size|metadata.requester_metadata.block_size",
+			"blocks", ""),
 		fieldAt("metadata|response|proxy_server_request|model_parameters", "", packed),
 		fieldAt("cache_hit", "", decides),
 	)
@@ -132,8 +134,10 @@ func litellmLogFormat() Format {
 // spend logs for the format litellm-spend, in lines of at most 78 characters. It
 // leaves out keys, addresses and headers.
 func LiteLLMQuery() string {
-	metadata := []string{"status", "usage_object", "additional_usage_values", "spend_logs_metadata", "prefix_block_hashes", "prefix_block_size"}
-	request := []string{"messages", "prompt", "input", "max_tokens", "max_completion_tokens", "temperature", "stream", "tools", "functions"}
+	metadata := []string{"status", "usage_object", "additional_usage_values", "spend_logs_metadata",
+		"prefix_block_hashes", "prefix_block_size"}
+	request := []string{"messages", "prompt", "input", "max_tokens", "max_completion_tokens", "temperature", "stream",
+		"tools", "functions"}
 	return `COPY (SELECT request_id, call_type, "startTime", "endTime",
   "completionStartTime", prompt_tokens, completion_tokens, total_tokens,
   model, model_id, api_base, end_user, "user", cache_hit, session_id,
@@ -183,8 +187,10 @@ const (
 	noteGatewayCache = "calls that the gateway answered from its own cache were left out, since no engine saw them"
 	noteOtherCalls   = "calls of other kinds than chat, completion, responses and embedding were left out"
 	noteUnknownCalls = "calls of type %s were taken as generations, since they have output tokens"
-	noteNoPrefix     = "records with neither a whole prompt nor ids of prefix blocks, so that their prefix reuse is not known: " +
-		"set general_settings.store_prompts_in_spend_logs and a large MAX_STRING_LENGTH_PROMPT_IN_DB, or log prefix_block_hashes and prefix_block_size as spend_logs_metadata"
+	noteNoPrefix     = "records with neither a whole prompt nor ids of prefix blocks, so that their prefix reuse is " +
+		"not known: " +
+		"set general_settings.store_prompts_in_spend_logs and a large MAX_STRING_LENGTH_PROMPT_IN_DB, or log " +
+		"prefix_block_hashes and prefix_block_size as spend_logs_metadata"
 	noteCutText = "prompts or answers that LiteLLM cut or redacted, of which only the lengths were read"
 )
 
@@ -242,7 +248,8 @@ func litellmKind(call string) (kind string, known bool) {
 // noGeneration are words in the call types of requests that generate no text, or that fetch
 // what was generated before: their usage is that of another call.
 var noGeneration = []string{
-	"get_", "list", "delete", "retrieve", "cancel", "file", "batch", "vector_store", "container", "image", "video", "speech", "transcription",
+	"get_", "list", "delete", "retrieve", "cancel", "file", "batch", "vector_store", "container", "image", "video",
+	"speech", "transcription",
 	"moderation", "rerank", "ocr", "search", "count_tokens", "mcp",
 }
 
@@ -265,7 +272,8 @@ func (l *litellmView) setText(v row.View, tell *fault.Notes) {
 	}
 	// Where nothing is stored there is an empty object or list.
 	var prompt any
-	for _, origin = range []string{"messages", "proxy_server_request.messages", "proxy_server_request.prompt", "proxy_server_request.input"} {
+	for _, origin = range []string{"messages", "proxy_server_request.messages", "proxy_server_request.prompt",
+		"proxy_server_request.input"} {
 		if prompt, _ = v.Value(origin); row.IsString(prompt) && prompt != "" || talk.AreMessages(prompt) {
 			break
 		}
@@ -310,8 +318,9 @@ func incomplete(v any) bool {
 }
 
 const (
-	noteNoBlockSize = "records whose block ids were not used, since the first records do not tell the size of a block: log prefix_block_size beside prefix_block_hashes"
-	noteBlocksOver  = "records with both text and block ids, of which the ids were used"
+	noteNoBlockSize = "records whose block ids were not used, since the first records do not tell the size of a " +
+		"block: log prefix_block_size beside prefix_block_hashes"
+	noteBlocksOver = "records with both text and block ids, of which the ids were used"
 )
 
 // setBlocks makes "blocks" of the ids that were logged with a call. They are
@@ -360,7 +369,8 @@ func (l *litellmView) setBlocks(v row.View, tell *fault.Notes) error {
 	if n, ok := countOf(row.Plain(length)); ok && int(n)/size == len(ids) && int(n)%size > 0 {
 		// No other record has this one's number in the source.
 		h := fnv.New64a()
-		h.Write(binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, last), uint64(l.s.info.Records+l.s.info.Bad)))
+		h.Write(binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, last),
+			uint64(l.s.info.Records+l.s.info.Bad)))
 		ids = append(ids, row.Number(strconv.FormatUint(h.Sum64(), 10)))
 		tell.Count(noteFullOnly)
 	}

@@ -69,8 +69,10 @@ func openAILogFormat() Format {
 		About:   "JSON lines of requests and responses of OpenAI's API, as gateways log them",
 		Example: `{"timestamp":"2026-01-02T03:04:05Z","user":"u1","messages":[{"role":"user","content":"Hello"}],"usage":{"prompt_tokens":8,"completion_tokens":9}}`,
 		timed:   true, mapped: true, dated: true, base: openAILogMapping, bodies: bodyMembers,
-		reads: append(usageReads(nil, openAILogUsage), fieldAt("response.content|response.text|response.type|response.tool_calls|response.function_call",
-			"output_tokens output_blocks", tokenised), fieldAt("system|instructions", "input_tokens blocks", tokenised),
+		reads: append(usageReads(nil, openAILogUsage),
+			fieldAt("response.content|response.text|response.type|response.tool_calls|response.function_call",
+				"output_tokens output_blocks", tokenised), fieldAt("system|instructions",
+				"input_tokens blocks", tokenised),
 			fieldAt("payloads", "", "bodies of requests, whose fields these are"), fieldAt(toolDelay, "tool_ns", "")),
 		detect: func(head *sniff.Sample) bool { return hasPrompt(head) && !hidesFields(head) },
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
@@ -190,4 +192,5 @@ func showMessages(v row.View, at Mapping, tell *fault.Notes) {
 }
 
 // bodyKeys are members of the body of a request, beside its messages.
-var bodyKeys = wordsOf("max_tokens max_completion_tokens temperature top_p stream stop seed tool_choice response_format n")
+var bodyKeys = wordsOf("max_tokens max_completion_tokens temperature top_p stream stop seed tool_choice " +
+	"response_format n")

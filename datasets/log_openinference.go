@@ -82,7 +82,8 @@ func spanAttributes(v row.View) {
 			}
 			fields, _ := of.(map[string]any)
 			for key, value := range fields {
-				if _, ok := attributes[key]; !ok && strings.HasPrefix(key, "gen_ai.") && strings.HasSuffix(key, "messages") {
+				if _, ok := attributes[key]; !ok && strings.HasPrefix(key, "gen_ai.") &&
+					strings.HasSuffix(key, "messages") {
 					attributes[key] = value
 				}
 			}
@@ -146,7 +147,8 @@ func inferenceMessages(v row.View) {
 	if text, ok := asked.(string); ok {
 		asked, _, _ = row.DecodeJSON([]byte(text))
 	}
-	for to, names := range map[string][]string{"asked_max_tokens": {"max_completion_tokens", "max_tokens"}, "asked_temperature": {"temperature"}} {
+	for to, names := range map[string][]string{"asked_max_tokens": {"max_completion_tokens", "max_tokens"},
+		"asked_temperature": {"temperature"}} {
 		for _, name := range names {
 			value, ok := row.Lookup(asked, name)
 			_, isCount := countOf(row.Plain(value))
@@ -208,7 +210,8 @@ func inferenceMessage(item any) any {
 		}
 		return numbered(fields, name)
 	}
-	message := map[string]any{"role": at("role"), "content": at("content"), "tool_call_id": at("tool_call_id"), "name": at("name")}
+	message := map[string]any{"role": at("role"), "content": at("content"), "tool_call_id": at("tool_call_id"),
+		"name": at("name")}
 	var parts, calls []any
 	for _, part := range list("contents") {
 		kind, _ := row.Lookup(part, "message_content.type")
@@ -220,7 +223,8 @@ func inferenceMessage(item any) any {
 	}
 	for _, call := range list("tool_calls") {
 		found := map[string]any{}
-		for to, paths := range map[string][]string{"id": {"tool_call.id", "id"}, "name": {"tool_call.function.name", "name"}, "arguments": {"tool_call.function.arguments", "arguments"}} {
+		for to, paths := range map[string][]string{"id": {"tool_call.id", "id"},
+			"name": {"tool_call.function.name", "name"}, "arguments": {"tool_call.function.arguments", "arguments"}} {
 			for _, path := range paths {
 				if value, ok := row.Lookup(call, path); ok && found[to] == nil {
 					found[to] = value

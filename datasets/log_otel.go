@@ -19,26 +19,30 @@ import (
 // otelFields is where a span has its fields, in the words of the OpenTelemetry
 // semantic conventions for generative AI, of their earlier versions, and of vLLM.
 var otelFields = Mapping{
-	"time":             {"startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime"},
-	"input_tokens":     {"tokens.input", "attributes.gen_ai.usage.input_tokens", "attributes.gen_ai.usage.prompt_tokens", "attributes.llm.token_count.prompt"},
-	"output_tokens":    {"tokens.output", "attributes.gen_ai.usage.output_tokens", "attributes.gen_ai.usage.completion_tokens", "attributes.llm.token_count.completion"},
+	"time": {"startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime"},
+	"input_tokens": {"tokens.input", "attributes.gen_ai.usage.input_tokens",
+		"attributes.gen_ai.usage.prompt_tokens", "attributes.llm.token_count.prompt"},
+	"output_tokens": {"tokens.output", "attributes.gen_ai.usage.output_tokens",
+		"attributes.gen_ai.usage.completion_tokens", "attributes.llm.token_count.completion"},
 	"cached_tokens":    {"tokens.cached"},
 	"reasoning_tokens": {"tokens.reasoning"},
 	"user":             {"attributes.enduser.id", "attributes.user.id"},
 	"session":          {"attributes.gen_ai.conversation.id", "attributes.session.id", "session_of_all"},
-	"model":            {"attributes.gen_ai.request.model", "attributes.gen_ai.response.model", "attributes.llm.model_name"},
-	"kind":             {"kind_of_call"},
-	"max_tokens":       {"attributes.gen_ai.request.max_tokens", "asked_max_tokens"},
-	"temperature":      {"attributes.gen_ai.request.temperature", "asked_temperature"},
-	"error":            {"failed", "attributes.error.type"},
-	"finish_reason":    {"finish_reason"},
-	"ttft_s":           {"attributes.gen_ai.response.time_to_first_chunk", "attributes.gen_ai.latency.time_to_first_token", "attributes.gen_ai.server.time_to_first_token"},
-	"ttft_ns":          {"ttft"},
-	"e2e_s":            {"attributes.gen_ai.latency.e2e"},
-	"e2e_ns":           {"e2e"}, // set last: the length of the span
-	"messages":         {"messages"},
-	"tools":            {"attributes.gen_ai.tool.definitions", "tools"},
-	"output":           {"output"},
+	"model": {"attributes.gen_ai.request.model", "attributes.gen_ai.response.model",
+		"attributes.llm.model_name"},
+	"kind":          {"kind_of_call"},
+	"max_tokens":    {"attributes.gen_ai.request.max_tokens", "asked_max_tokens"},
+	"temperature":   {"attributes.gen_ai.request.temperature", "asked_temperature"},
+	"error":         {"failed", "attributes.error.type"},
+	"finish_reason": {"finish_reason"},
+	"ttft_s": {"attributes.gen_ai.response.time_to_first_chunk", "attributes.gen_ai.latency.time_to_first_token",
+		"attributes.gen_ai.server.time_to_first_token"},
+	"ttft_ns":  {"ttft"},
+	"e2e_s":    {"attributes.gen_ai.latency.e2e"},
+	"e2e_ns":   {"e2e"}, // set last: the length of the span
+	"messages": {"messages"},
+	"tools":    {"attributes.gen_ai.tool.definitions", "tools"},
+	"output":   {"output"},
 }
 
 var otelTimes = row.Latencies{
@@ -52,7 +56,8 @@ var otelTimes = row.Latencies{
 // stand by their keys.
 var (
 	otelMade = map[string]string{
-		"kind_of_call": "attributes.gen_ai.operation.name", "failed": "status", "e2e": "endTimeUnixNano|end_time_unix_nano|end_time|endTime",
+		"kind_of_call": "attributes.gen_ai.operation.name", "failed": "status",
+		"e2e":           "endTimeUnixNano|end_time_unix_nano|end_time|endTime",
 		"finish_reason": "attributes.gen_ai.response.finish_reasons|attributes.llm.finish_reason",
 		"ttft":          "", "tools": "", "asked_max_tokens": "", "asked_temperature": "", "session_of_all": "",
 		"messages": "attributes.gen_ai.input.messages|attributes.gen_ai.system_instructions",
@@ -62,7 +67,8 @@ var (
 	otelReads = []SourceField{
 		usageAt("attributes.gen_ai.usage", "attributes.llm.token_count", "attributes.ai.usage", "attributes.llm.usage"),
 		fieldAt("status.code|status.status_code", "status", ""),
-		fieldAt(strings.Join(slices.Concat(spanTraces, spanIDs, spanParents), "|")+"|attributes.gen_ai.response.id", "", "tells a call that was recorded twice; not kept"),
+		fieldAt(strings.Join(slices.Concat(spanTraces, spanIDs, spanParents), "|")+"|attributes.gen_ai.response.id", "",
+			"tells a call that was recorded twice; not kept"),
 		fieldAt("resourceSpans[].scopeSpans[].spans|scopeSpans[].spans|spans", "", "the spans, whose fields these are"),
 		fieldAt("attributes", "", "a list of keys and values; those listed here are read"),
 	}
@@ -86,10 +92,12 @@ func otelFormat() Format {
 			has("attributes") && has("name") && (has("start_time") || has("startTimeUnixNano") || has("startTime"))
 	})
 	return Format{
-		Name:  "otel-genai",
-		Tried: "26 spans of OpenInference 0.1.66 and OpenLLMetry 0.62, flat and in OTLP, of calls of a simulated server",
+		Name: "otel-genai",
+		Tried: "26 spans of OpenInference 0.1.66 and OpenLLMetry 0.62, flat and in OTLP, of calls of a " +
+			"simulated server",
 		reads: slices.Concat(mappedFields(otelFields, otelMade), otelReads, inferenceReads),
-		About: "OpenTelemetry spans of generative AI, also of OpenInference (Phoenix): OTLP JSON, flat spans as JSON lines, Parquet",
+		About: "OpenTelemetry spans of generative AI, also of OpenInference (Phoenix): OTLP JSON, flat spans as JSON " +
+			"lines, Parquet",
 		Example: `{"name":"chat m","start_time":"2026-01-02T03:04:05Z","end_time":"2026-01-02T03:04:07Z",` +
 			`"attributes":{"gen_ai.usage.input_tokens":120,"gen_ai.usage.output_tokens":40}}`,
 		timed:  true,
@@ -156,7 +164,8 @@ const (
 	noteOtherSpans   = "spans that are no calls of a model were left out"
 	noteUnknownSpans = "spans of the operation %s were taken as calls of a model, since they have usage"
 	noteFailedSpans  = "calls that failed and tell neither their prompt nor its length were left out"
-	noteCutAttribute = "messages that are not whole JSON, as a limit on attribute lengths leaves them: only the lengths were read"
+	noteCutAttribute = "messages that are not whole JSON, as a limit on attribute lengths leaves them: only the " +
+		"lengths were read"
 )
 
 func showSpan(r row.Row, counts *usageReader, unit time.Duration, tell *fault.Notes) (row.Row, error) {
@@ -268,7 +277,8 @@ func callOfSpan(v row.View) (kind string, is spanRole) {
 		return "completion", callByName
 	case "embeddings", "embedding":
 		return "embedding", callByName
-	case "execute_tool", "tool", "invoke_agent", "create_agent", "invoke_workflow", "agent", "chain", "retriever", "retrieval", "reranker", "guardrail", "evaluator", "prompt":
+	case "execute_tool", "tool", "invoke_agent", "create_agent", "invoke_workflow", "agent", "chain", "retriever",
+		"retrieval", "reranker", "guardrail", "evaluator", "prompt":
 		return "", noCall
 	case "":
 		if id := row.Plain(vercel); id != "" && !strings.Contains(id, ".do") {
@@ -320,7 +330,8 @@ func plainValue(v any) any {
 
 // spanMessages makes "messages" and "output" of what a span recorded of them.
 func spanMessages(v row.View, tell *fault.Notes) {
-	const input, output, system = "attributes.gen_ai.input.messages", "attributes.gen_ai.output.messages", "attributes.gen_ai.system_instructions"
+	const input, output, system = "attributes.gen_ai.input.messages", "attributes.gen_ai.output.messages",
+		"attributes.gen_ai.system_instructions"
 	messages, whole := listAt(v, input)
 	if !whole {
 		tell.Count(noteCutAttribute)

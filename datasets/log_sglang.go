@@ -19,7 +19,8 @@ type sglangLines struct {
 }
 
 // sglangFinish is before the request of a line.
-var sglangFinish = regexp.MustCompile(`^\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[.,\d]*)[^\]]*\] (?:Finish|Receive): obj=[A-Za-z]+\(`)
+var sglangFinish = regexp.MustCompile(
+	`^\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[.,\d]*)[^\]]*\] (?:Finish|Receive): obj=[A-Za-z]+\(`)
 
 // isSGLangLog tells a text log by its first lines.
 func isSGLangLog(head []byte) bool {
@@ -31,7 +32,8 @@ func isSGLangLog(head []byte) bool {
 	return false
 }
 
-const noteSGLangSeconds = "SGLang's text log has whole seconds: arrivals are known to a second; --log-requests-format json has more"
+const noteSGLangSeconds = "SGLang's text log has whole seconds: arrivals are known to a second; " +
+	"--log-requests-format json has more"
 
 // Place is that of the line.
 func (l sglangLines) Place(int) (line, col int64) { return l.Lines.Place(0) }
@@ -60,7 +62,8 @@ func (l sglangLines) Next() ([]byte, error) {
 			l.tell.SayOnce(noteSGLangSeconds)
 		}
 		at, _ := json.Marshal(string(raw[m[2]:m[3]]))
-		return []byte(`{"timestamp":` + string(at) + `,"event":"request.finished","obj":` + request + `,"out":` + answer + `}`), nil
+		return []byte(`{"timestamp":` + string(at) + `,"event":"request.finished","obj":` + request + `,"out":` +
+			answer + `}`), nil
 	}
 }
 
@@ -70,7 +73,8 @@ func pyArguments(s string) (object, rest string, ok bool) {
 	var b strings.Builder
 	for s != "" && s[0] != ')' {
 		name, value, found := strings.Cut(strings.TrimLeft(s, ", "), "=")
-		isName := name != "" && len(name) < 100 && strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == ""
+		isName := name != "" && len(name) < 100 &&
+			strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == ""
 		if !found || !isName {
 			return "", s, false
 		}
@@ -117,7 +121,8 @@ func pyEnd(s string) int {
 }
 
 // pyConstants are Python's, as JSON.
-var pyConstants = map[string]string{"None": "null", "True": "true", "False": "false", "nan": "null", "inf": "null", "-inf": "null"}
+var pyConstants = map[string]string{"None": "null", "True": "true", "False": "false", "nan": "null",
+	"inf": "null", "-inf": "null"}
 
 // maxPyDepth bounds how deep the values of a log are nested.
 const maxPyDepth = 50

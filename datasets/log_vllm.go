@@ -81,7 +81,8 @@ func vllmLogFormat() Format {
 				return false // before each line is looked at
 			}
 			for _, line := range record.HeadLines(head.Bytes) {
-				if e := vllmEventOf(string(line)); e.verb == vllmReceived && (strings.Contains(e.rest, "params: ") || strings.HasPrefix(e.rest, "prompt: ")) {
+				if e := vllmEventOf(string(line)); e.verb == vllmReceived &&
+					(strings.Contains(e.rest, "params: ") || strings.HasPrefix(e.rest, "prompt: ")) {
 					return true
 				}
 			}
@@ -91,7 +92,8 @@ func vllmLogFormat() Format {
 			limit, alike := vllmLogLimit(head)
 			if alike > 0 {
 				s.notes.SayOnce(fmt.Sprintf("several of the first prompts have exactly %d characters and none has "+
-					"more: if the server ran with --max-log-len %d, they are cut, and so are their lengths", alike, alike))
+					"more: if the server ran with --max-log-len %d, they are cut, and so are their lengths", alike,
+					alike))
 			}
 			all := newVLLMRows(in, limit, &s.notes)
 			first := newVLLMRows(bufio.NewReader(bytes.NewReader(bytes.Join(record.HeadLines(head), []byte("\n")))),
@@ -132,7 +134,8 @@ const (
 
 // vllmLine finds the event of a line after a short prefix, which a runtime, a
 // process name and a level may share.
-var vllmLine = regexp.MustCompile(`^(.{0,300}?)(Received request|Generated response|Finished request|Aborted request(?:\(s\))?|Request) ([^\s:]{1,300}?)([:.]$|[:.]? )`)
+var vllmLine = regexp.MustCompile(
+	`^(.{0,300}?)(Received request|Generated response|Finished request|Aborted request(?:\(s\))?|Request) ([^\s:]{1,300}?)([:.]$|[:.]? )`)
 
 // vllmEventOf reads the beginning of a line only, since a line may be megabytes.
 func vllmEventOf(line string) vllmEvent {

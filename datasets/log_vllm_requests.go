@@ -261,7 +261,8 @@ func (v *vllmRows) closeRequest(q *vllmRequest, e vllmEvent) {
 			q.made["output_tokens"] = row.Number(strconv.Itoa(n))
 		}
 		// That field is the same for all ends of streams.
-		if reason := strings.Trim(fields["finish_reason"], "'"); reason != "None" && !strings.HasPrefix(reason, "stream") {
+		if reason := strings.Trim(fields["finish_reason"], "'"); reason != "None" &&
+			!strings.HasPrefix(reason, "stream") {
 			q.made["finish_reason"] = reason
 		}
 	}

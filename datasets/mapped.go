@@ -367,7 +367,9 @@ func openMappedParquet(p *row.Parquet, m Mapping, o Options, s *Source) (*mapped
 	columns := p.Columns()
 	for _, t := range targets {
 		if paths := m.places(t.name); o.Map[t.name] != nil && !slices.ContainsFunc(paths, func(path string) bool {
-			return slices.ContainsFunc(columns, func(c string) bool { return path == c || strings.HasPrefix(path, c+".") })
+			return slices.ContainsFunc(columns, func(c string) bool {
+				return path == c || strings.HasPrefix(path, c+".")
+			})
 		}) {
 			return nil, p.Close(absentColumn(t.name, o.Map[t.name], inspectParquet(p)))
 		}

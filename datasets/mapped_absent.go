@@ -53,7 +53,8 @@ func (a absentFields) check(o Options) error {
 			}
 		}
 		if missing {
-			return refuseFields(fmt.Sprintf("no record has the field %q (%s)", f.spec, f.by), &FieldsError{Inspection: found, Absent: f.spec})
+			return refuseFields(fmt.Sprintf("no record has the field %q (%s)", f.spec, f.by),
+				&FieldsError{Inspection: found, Absent: f.spec})
 		}
 	}
 	return nil
@@ -74,5 +75,6 @@ func (a absentFields) notes() (lines []string) {
 // absentColumn is the fault of a file that lacks a mapped column.
 func absentColumn(name string, paths []string, found *Inspection) error {
 	spec := strings.Join(paths, "|")
-	return refuseFields(fmt.Sprintf("there is no column %q (--map %s=%s)", spec, name, spec), &FieldsError{Inspection: found, Absent: spec})
+	return refuseFields(fmt.Sprintf("there is no column %q (--map %s=%s)", spec, name, spec),
+		&FieldsError{Inspection: found, Absent: spec})
 }

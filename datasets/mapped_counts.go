@@ -148,7 +148,8 @@ const (
 	noteZeroInput  = "prompts with text whose usage counts no tokens: their lengths were taken from the text"
 	noteZeroOutput = "answers with text whose usage counts no tokens: their lengths were taken from the text"
 	noteAllZero    = "records without text whose usage is zero throughout: their lengths are not known"
-	noteManyTokens = "records of more than 2,097,152 input tokens, which no model takes: they look like sums of several requests"
+	noteManyTokens = "records of more than 2,097,152 input tokens, which no model takes: they look like sums of " +
+		"several requests"
 )
 
 // maxPrompt is more than any model takes.
@@ -161,10 +162,12 @@ func (b *builder) dropZeros(counted bool, tell *fault.Notes) {
 	if e.InputTokens != nil && *e.InputTokens == 0 && b.hasPrompt() {
 		e.InputTokens = nil
 		tell.Count(noteZeroInput)
-	} else if counted && e.InputTokens != nil && *e.InputTokens == 0 && (e.OutputTokens == nil || *e.OutputTokens == 0) && e.Status != trace.StatusFailed {
+	} else if counted && e.InputTokens != nil && *e.InputTokens == 0 &&
+		(e.OutputTokens == nil || *e.OutputTokens == 0) && e.Status != trace.StatusFailed {
 		tell.Count(noteAllZero)
 	}
-	if e.OutputTokens != nil && *e.OutputTokens == 0 && e.Reply != nil && !e.Reply.Blank() && e.Status != trace.StatusFailed {
+	if e.OutputTokens != nil && *e.OutputTokens == 0 && e.Reply != nil && !e.Reply.Blank() &&
+		e.Status != trace.StatusFailed {
 		e.OutputTokens = nil
 		tell.Count(noteZeroOutput)
 	}
@@ -191,7 +194,8 @@ type sessionTotals struct {
 }
 
 const (
-	noteTotals       = "input and output counts never fall within a session, as totals of the session so far do: if they are totals, log the usage of each request"
+	noteTotals = "input and output counts never fall within a session, as totals of the session so far do: if " +
+		"they are totals, log the usage of each request"
 	maxTotalSessions = 1 << 16
 	leastTotalSteps  = 10
 )

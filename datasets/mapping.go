@@ -403,7 +403,8 @@ func (b *builder) finish(blockSize int) string {
 	return ""
 }
 
-const unknownLength = "its prompt is empty or redacted, and no token count stands beside it, so its length is not known: " +
+const unknownLength = "its prompt is empty or redacted, and no token count stands beside it, so its length is " +
+	"not known: " +
 	"log the usage of each request, or where it has another name, say which (--map input_tokens=)"
 
 const noteFailedUnknown = "calls that failed, with an empty or redacted prompt and no token count, were left out"

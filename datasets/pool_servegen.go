@@ -68,9 +68,10 @@ const drawnFrom = "a distribution, from which requests are drawn"
 // for each of their values. Times are those of the pool.
 func serveGenFormat() Format {
 	return Format{
-		Name:    "servegen",
-		reads:   serveGenReads,
-		About:   "ServeGen client pools: chunk-N-trace.csv and chunk-N-dataset.json for each client, expanded to requests",
+		Name:  "servegen",
+		reads: serveGenReads,
+		About: "ServeGen client pools: chunk-N-trace.csv and chunk-N-dataset.json for each client, expanded " +
+			"to requests",
 		Example: "600,0.935,0.7622,Weibull,1.3304,1.1678",
 		pool:    true,
 		detectFiles: func(files []File) bool {
@@ -140,7 +141,8 @@ func openServeGen(files []File, o Options, s *Source) (decoder, error) {
 			return nil, err
 		}
 		end = max(end, last)
-		c := &poolClient{id: f.id, name: trace.NewText(strconv.Itoa(f.id)), seed: o.Seed, from: start, to: start + span, s: s}
+		c := &poolClient{id: f.id, name: trace.NewText(strconv.Itoa(f.id)), seed: o.Seed, from: start,
+			to: start + span, s: s}
 		for _, w := range windows {
 			if w.rate > 0 && w.start < c.to && w.start+w.width > c.from {
 				c.windows = append(c.windows, w)

@@ -256,7 +256,8 @@ func parsePMF(text string, ratio bool) (*pmf, string) {
 		if ratio {
 			k = math.Round(k * ratioUnit)
 		}
-		if err != nil || err2 != nil || k != math.Trunc(k) || !(k >= 0 && k <= math.MaxInt32) || ratio && k > ratioUnit || !(p >= 0 && p <= 1e9) {
+		if err != nil || err2 != nil || k != math.Trunc(k) || !(k >= 0 && k <= math.MaxInt32) ||
+			ratio && k > ratioUnit || !(p >= 0 && p <= 1e9) {
 			return nil, want
 		}
 		bars = append(bars, bar{int32(k), p})

@@ -46,8 +46,9 @@ const (
 
 const (
 	noteChained   = "requests that go on from an earlier answer, whose prompts were put together of the records before"
-	noteUnchained = "requests that go on from an answer that is not in the log before them, or without its text: only their lengths were read"
-	noteNoChain   = "requests that go on from an answer that is not in the log before them, without usage, were left out"
+	noteUnchained = "requests that go on from an answer that is not in the log before them, or without its text: " +
+		"only their lengths were read"
+	noteNoChain = "requests that go on from an answer that is not in the log before them, without usage, were left out"
 )
 
 // goesOn completes an entry that goes on from an earlier answer. It reports whether there
@@ -101,7 +102,8 @@ func (c *responseChains) remember(b *builder, position int64) {
 		if b.ownSystem {
 			messages = messages[1:]
 		}
-		k.messages = append(slices.Clip(messages), trace.Message{Role: trace.Assistant, Content: *e.Reply, Calls: e.ReplyCalls})
+		k.messages = append(slices.Clip(messages), trace.Message{Role: trace.Assistant, Content: *e.Reply,
+			Calls: e.ReplyCalls})
 		k.bytes += int64(len(k.messages)) * chainedMessage
 		for i := range k.messages {
 			k.bytes += int64(k.messages[i].Content.Len() + k.messages[i].Calls.Len())

@@ -42,12 +42,13 @@ func (o Options) clock() stamp.Clock {
 // Options say how to read a source. The zero Options detect the format and
 // tolerate no bad record.
 type Options struct {
-	Format        string         // name of the format; empty to detect it
-	Own           *Format        // format that a user wrote, see [ReadFormat], in place of a name; nil for none
-	Map           Mapping        // fields of a generic source
-	MaxBad        float64        // share of bad records that is tolerated, from 0 to 1
-	TimeUnit      string         // unit of numeric times: s, ms, us or ns; empty to detect it
-	TimeFormat    string         // layout of dates, in the conversions of strptime or as of package time; empty to detect it
+	Format   string  // name of the format; empty to detect it
+	Own      *Format // format that a user wrote, see [ReadFormat], in place of a name; nil for none
+	Map      Mapping // fields of a generic source
+	MaxBad   float64 // share of bad records that is tolerated, from 0 to 1
+	TimeUnit string  // unit of numeric times: s, ms, us or ns; empty to detect it
+	// layout of dates, in the conversions of strptime or as of package time; empty to detect it
+	TimeFormat    string
 	Delimiter     string         // between the columns of CSV: a character or "tab"; empty to detect it
 	Decimal       string         // what stands before the decimals in CSV: point or comma; empty to detect it
 	TZ            *time.Location // zone of times that name none; nil is UTC
@@ -55,7 +56,9 @@ type Options struct {
 	Capture       trace.Capture  // that all times must be in, or the reading stops; zero for none, see [ParseCapture]
 	BlockSize     int            // tokens in a block of a mapped "blocks" field, or of a format that leaves it open
 	Rows          string         // what a row holds of its session: full or delta, where the source does not say
-	CachedInInput string         // whether input counts hold the cached tokens, where a format passes on either: yes, no, or empty where each record tells
+	// whether input counts hold the cached tokens, where a format passes on either: yes, no, or empty where each record
+	// tells
+	CachedInInput string
 
 	// For a pool of clients, which is expanded to requests.
 	Seed      uint64        // of all that is drawn
@@ -274,7 +277,8 @@ func (s *Source) verdict(limit float64, whole bool) error {
 	if float64(s.info.Bad) <= limit*float64(rows) {
 		return nil
 	}
-	return &tooManyBad{File: cmp.Or(s.name, s.file), Bad: s.info.Bad, Rows: rows, MaxBad: s.maxBad, Whole: whole, First: s.info.FirstBad}
+	return &tooManyBad{File: cmp.Or(s.name, s.file), Bad: s.info.Bad, Rows: rows, MaxBad: s.maxBad, Whole: whole,
+		First: s.info.FirstBad}
 }
 
 // Close closes the file that is being read, if OpenFiles opened it. It need not
@@ -307,7 +311,8 @@ type tooManyBad struct {
 // Error names the first places, and the share to tolerate that leaves the bad records out.
 func (e *tooManyBad) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %d of %d records are bad, more than the tolerated %.3g %%:", e.File, e.Bad, e.Rows, 100*e.MaxBad)
+	fmt.Fprintf(&b, "%s: %d of %d records are bad, more than the tolerated %.3g %%:", e.File, e.Bad,
+		e.Rows, 100*e.MaxBad)
 	for _, f := range e.First[:min(3, len(e.First))] {
 		b.WriteString("\n  " + f.Error())
 	}
@@ -320,7 +325,8 @@ func (e *tooManyBad) Error() string {
 	case e.Whole:
 		fmt.Fprintf(&b, "\nMend them, or import the other %d without them: --max-bad %g", e.Rows-e.Bad, share)
 	default:
-		fmt.Fprintf(&b, "\nThe rest was not read. Mend them, or import without them: --max-bad %g, if their share stays the same", share)
+		fmt.Fprintf(&b, "\nThe rest was not read. Mend them, or import without them: --max-bad %g, if their share "+
+			"stays the same", share)
 	}
 	return b.String()
 }

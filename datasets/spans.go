@@ -112,7 +112,8 @@ func (k *knownSpans) again(key spanKey) bool {
 
 const (
 	noteSpanTwice  = "spans that were exported more than once were read once"
-	noteAnswerSeen = "calls with the answer of another call of their trace were left out, as the same one recorded twice"
+	noteAnswerSeen = "calls with the answer of another call of their trace were left out, as the same one " +
+		"recorded twice"
 )
 
 func (c *spanCalls) Next() (row.Row, error) {
@@ -253,7 +254,8 @@ func (f *spanFact) settle() (why string) {
 			break
 		}
 		// One that was handed out before this one came, or that has what this one lacks.
-		if up.isCall && !up.dropped && (up.kept && up.same(f) || up.counted && !up.call.unsure && !f.counted && len(up.calls(nil, 0)) == 1) {
+		if up.isCall && !up.dropped &&
+			(up.kept && up.same(f) || up.counted && !up.call.unsure && !f.counted && len(up.calls(nil, 0)) == 1) {
 			return noteOuterCalls
 		}
 		up = up.around
@@ -275,7 +277,8 @@ func (f *spanFact) settle() (why string) {
 	switch {
 	case f.counted && counted == 0 && len(below) == 1 && !f.call.unsure:
 		return "" // the call below is this one, and tells less
-	case f.call.unsure, one, !f.counted, len(below) > 1 && (input == f.input && input > 0 || output == f.output && output > 0):
+	case f.call.unsure, one, !f.counted, len(below) > 1 &&
+		(input == f.input && input > 0 || output == f.output && output > 0):
 		return noteOuterCalls
 	}
 	return ""

@@ -87,9 +87,10 @@ func azure2024Format() Format {
 // which says how many images were in each request.
 func azure2025Format() Format {
 	return Format{
-		Name:    "azure-2025",
-		reads:   append(mappedFields(azureFields, nil), fieldAt("NumImages", "images", "")),
-		About:   "Azure multimodal inference trace of 2025: CSV of TIMESTAMP, NumImages, ContextTokens, GeneratedTokens",
+		Name:  "azure-2025",
+		reads: append(mappedFields(azureFields, nil), fieldAt("NumImages", "images", "")),
+		About: "Azure multimodal inference trace of 2025: CSV of TIMESTAMP, NumImages, ContextTokens, " +
+			"GeneratedTokens",
 		Example: "TIMESTAMP,NumImages,ContextTokens,GeneratedTokens\n2024-10-15T12:00:00.269Z,1,1180,42",
 		dated:   true,
 		csv:     true,
@@ -105,7 +106,8 @@ func azure2025Format() Format {
 				return nil, fault.Refuse(1, 1, "the header has no column for images")
 			}
 			d.fields = append(d.fields, field{
-				target: target{name: "images", set: countTo(func(b *builder) **int32 { return &b.Entry.Images })}, paths: []string{"NumImages"}})
+				target: target{name: "images", set: countTo(func(b *builder) **int32 { return &b.Entry.Images })},
+				paths:  []string{"NumImages"}})
 			d.require()
 			return d, nil
 		},

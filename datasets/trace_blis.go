@@ -220,7 +220,8 @@ func (d *blisDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 // setDerived sets what needs several columns.
 func (d *blisDecoder) setDerived(e *trace.Entry, r row.Row) error {
 	n := map[string]int64{}
-	for _, name := range []string{"prefix_length", "server_input_tokens", "image_tokens", "audio_tokens", "video_tokens",
+	for _, name := range []string{"prefix_length", "server_input_tokens", "image_tokens",
+		"audio_tokens", "video_tokens",
 		"round_index", "arrival_time_us", "send_time_us", "first_chunk_time_us", "last_chunk_time_us"} {
 		v, ok := r.Value(name)
 		if !ok {

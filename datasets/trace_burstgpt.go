@@ -32,12 +32,13 @@ var burstGPTLater = Mapping{
 // class. Turns of a session are not put in each other's wake: they may overlap.
 func burstGPTFormat() Format {
 	return Format{
-		Name:    "burstgpt",
-		reads:   append(mappedFields(burstGPTFields, nil), mappedFields(burstGPTLater, nil)...),
-		About:   "BurstGPT traces: CSV of seconds, models, lengths and kinds of log, with sessions in newer files",
-		Example: "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n5,ChatGPT,472,18,490,Conversation log",
-		timed:   true,
-		csv:     true,
+		Name:  "burstgpt",
+		reads: append(mappedFields(burstGPTFields, nil), mappedFields(burstGPTLater, nil)...),
+		About: "BurstGPT traces: CSV of seconds, models, lengths and kinds of log, with sessions in newer files",
+		Example: "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log " +
+			"Type\n5,ChatGPT,472,18,490,Conversation log",
+		timed: true,
+		csv:   true,
 		detect: func(head *sniff.Sample) bool {
 			columns := head.Header()
 			for _, names := range burstGPTFields {

@@ -64,7 +64,8 @@ var dialectReads = []SourceField{
 // turnReads are the fields of AIPerf's single_turn and multi_turn beside these.
 var turnReads = []SourceField{
 	fieldAt("text|texts|turns[].text|turns[].texts", "input_tokens blocks", tokenised),
-	fieldAt("turns[].timestamp", "arrival_ns", ""), fieldAt("turns[].delay", "think_ns arrival_ns", ""), fieldAt("turns[].output_length", "output_tokens", ""),
+	fieldAt("turns[].timestamp", "arrival_ns", ""), fieldAt("turns[].delay", "think_ns arrival_ns", ""),
+	fieldAt("turns[].output_length", "output_tokens", ""),
 	fieldAt("turns[].role|role", "", decides),
 }
 
@@ -119,8 +120,9 @@ func dynamoFormat() Format {
 // message_mode says delta; texts of one session are asked for like lengths.
 func aiperfFormat() Format {
 	return Format{
-		Name:    "aiperf",
-		reads:   slices.Concat(mappedFields(aiperfFields, nil), mappedFields(dynamoFields, nil), dialectReads, turnReads),
+		Name: "aiperf",
+		reads: slices.Concat(mappedFields(aiperfFields, nil), mappedFields(dynamoFields, nil),
+			dialectReads, turnReads),
 		About:   "AIPerf mooncake_trace rows with text: text_input, messages or payload",
 		Example: `{"timestamp":0,"text_input":"Hello","output_length":40}`,
 		timed:   true, sized: true, rows: true,
@@ -129,7 +131,8 @@ func aiperfFormat() Format {
 		// others.
 		detect: sniff.Rows(func(keys []string) bool {
 			others := slices.ContainsFunc(keys, func(key string) bool {
-				return !slices.Contains([]string{"payload", "timestamp", "delay", "session_id", "output_length", "extra", "type"}, key)
+				return !slices.Contains([]string{"payload", "timestamp", "delay", "session_id", "output_length",
+					"extra", "type"}, key)
 			})
 			return sniff.Any(keys, "text_input") || sniff.Any(keys, "payload") && !others || areAIPerfTurns(keys) ||
 				sniff.Any(keys, "messages") && sniff.Any(keys, "output_length", "message_mode", "delay")
@@ -154,7 +157,8 @@ func aiperfFormat() Format {
 // areAIPerfTurns tells AIPerf's single_turn and multi_turn by the keys of a record: a text, or turns
 // with a text each, among no other fields than AIPerf's.
 func areAIPerfTurns(keys []string) bool {
-	ours := wordsOf("type text texts turns role timestamp delay session_id output_length extra model image images audio audios video videos")
+	ours := wordsOf("type text texts turns role timestamp delay session_id output_length extra model image images " +
+		"audio audios video videos")
 	return sniff.Any(keys, "text", "texts", "turns") &&
 		!slices.ContainsFunc(keys, func(key string) bool { return !slices.Contains(ours, key) })
 }
@@ -192,7 +196,8 @@ func (a *aiperfTurns) Next() (row.Row, error) {
 				continue
 			}
 			if system != nil {
-				fields["messages"] = []any{map[string]any{"role": "system", "content": system}, map[string]any{"role": "user", "content": fields["text_input"]}}
+				fields["messages"] = []any{map[string]any{"role": "system", "content": system},
+					map[string]any{"role": "user", "content": fields["text_input"]}}
 				delete(fields, "text_input")
 				system = nil
 			}
@@ -508,7 +513,8 @@ const mostDoubts = 1000
 // whole contexts and are read as deltas get there soon.
 const maxContext = 1 << 24
 
-const askRows = "the rows of a session may hold its whole context, as Dynamo's do, or only what is new in each turn, as those of AIPerf for coding agents and of mooncake-delta do: say --rows full or --rows delta"
+const askRows = "the rows of a session may hold its whole context, as Dynamo's do, or only what is new in each turn, " +
+	"as those of AIPerf for coding agents and of mooncake-delta do: say --rows full or --rows delta"
 
 // ErrDelta is in the error of a source that must say what a row of a session holds, and
 // whose rows look like what is new in their turns.
@@ -623,7 +629,8 @@ func (d *dialectDecoder) accumulate(b *builder, r row.Row, before *turnState) er
 	if e.InputTokens == nil {
 		return nil // finish says what is missing
 	}
-	if why := d.completeBlocks(e); why != "" || e.SourceBlocks != nil && len(e.SourceBlocks) != blocksOf(*e.InputTokens, d.blockSize) {
+	if why := d.completeBlocks(e); why != "" ||
+		e.SourceBlocks != nil && len(e.SourceBlocks) != blocksOf(*e.InputTokens, d.blockSize) {
 		return row.BadAt(r, "hash_ids", wrongBlocks)
 	}
 	whole := int64(before.input) + int64(before.output) + int64(*e.InputTokens)

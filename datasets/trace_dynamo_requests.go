@@ -67,7 +67,8 @@ func dynamoRequestsFormat() Format {
 	return Format{
 		Name:  "dynamo-requests",
 		reads: append(mappedFields(dynamoRequestFields, nil), dynamoRequestReads...),
-		About: "NVIDIA Dynamo's request trace (DYN_REQUEST_TRACE=1): lengths, block hashes, agents and tools, without text",
+		About: "NVIDIA Dynamo's request trace (DYN_REQUEST_TRACE=1): lengths, block hashes, agents and tools, " +
+			"without text",
 		Example: `{"schema":"dynamo.request.trace.v1","event_type":"request_end","event_time_unix_ms":1777312801000,"request":{"request_id":"q1","output_tokens":16,` +
 			`"request_received_ms":1777312800000,"replay":{"trace_block_size":64,"input_length":128,"input_sequence_hashes":[14879255164371896291,274632075616497421]}}}`,
 		Tried:  "2 traces of Dynamo 1.6.0 with mocked workers: 86 requests",
@@ -76,7 +77,8 @@ func dynamoRequestsFormat() Format {
 			all, first := row.JSONInputs(in, head, s.fields)
 			events := func(in row.Reader) row.Reader { return &row.Members{In: in, Lists: [][]string{{"event"}}} }
 			d := &dynamoRequestDecoder{sessions: map[string]*dynamoSession{}, seen: map[uint64]bool{}}
-			mapped, err := newMappedDecoder(&requestEnds{in: events(all), d: d}, &requestEnds{in: events(first), d: &dynamoRequestDecoder{sessions: map[string]*dynamoSession{}}}, dynamoRequestFields, o, s)
+			mapped, err := newMappedDecoder(&requestEnds{in: events(all), d: d}, &requestEnds{in: events(first),
+				d: &dynamoRequestDecoder{sessions: map[string]*dynamoSession{}}}, dynamoRequestFields, o, s)
 			if err != nil {
 				return nil, err
 			}

@@ -34,7 +34,8 @@ var mooncakeFields = Mapping{
 // only, or blocks of another size; each with the format that reads them. They
 // tell a source by its first rows; here they are those of a later one.
 var dialectFields = [][2]string{
-	{"delay", "dynamo"}, {"delay_ms", "dynamo"}, {"session_id", "dynamo"}, {"wait_for", "dynamo"}, {"branches", "dynamo"},
+	{"delay", "dynamo"}, {"delay_ms", "dynamo"}, {"session_id", "dynamo"}, {"wait_for", "dynamo"},
+	{"branches", "dynamo"},
 	{"tool_wait_ms", "dynamo"}, {"prefix_reset", "dynamo"}, {"chat_id", "bailian"}, {"parent_chat_id", "bailian"},
 	{"text_input", "aiperf"}, {"messages", "aiperf"},
 }
@@ -117,7 +118,8 @@ func inSeconds(head []byte, o Options, s *Source) (bool, error) {
 	return true, nil
 }
 
-const noteFractions = "times were taken as seconds, since they have fractions: say --time-unit ms if they are milliseconds"
+const noteFractions = "times were taken as seconds, since they have fractions: say --time-unit ms if they are " +
+	"milliseconds"
 
 // mooncakeBlocks tells the size of the blocks by the lengths of the first rows and the
 // numbers of their ids: the only usual one that fits them all, or that of the release.

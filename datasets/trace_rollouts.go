@@ -81,7 +81,8 @@ func trieFormat() Format {
 				sniff.Any(keys, "tool_call_output_length")
 		},
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
-			return openRollouts(in, head, o, s, rolloutKeys{"input_prompt_length", "assistant_response_length", "tool_call_output_length", "tool_call_latency"},
+			return openRollouts(in, head, o, s, rolloutKeys{"input_prompt_length", "assistant_response_length",
+				"tool_call_output_length", "tool_call_latency"},
 				func(in record.Reader, raw []byte) (r rollout, err error) {
 					var one trieRow
 					if err := decodeRecord(in, raw, &one); err != nil {
@@ -199,9 +200,12 @@ func (d *rolloutsDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 	case group.tokens < 1 || group.tokens > maxContext:
 		return fail(d.keys.prompt, fmt.Sprintf("%s: want a whole number from 1 to %d", d.keys.prompt, maxContext))
 	case turns == 0 || len(r.Observed) < turns-1:
-		return fail(d.keys.observed, fmt.Sprintf("%s: want a length for each of %s but the last, and one of %[2]s at least", d.keys.observed, d.keys.outputs))
+		return fail(d.keys.observed,
+			fmt.Sprintf("%s: want a length for each of %s but the last, and one of %[2]s at least",
+				d.keys.observed, d.keys.outputs))
 	case r.ToolTimes != nil && len(r.ToolTimes) < turns-1:
-		return fail(d.keys.toolTimes, fmt.Sprintf("%s: want a time for each of %s but the last", d.keys.toolTimes, d.keys.outputs))
+		return fail(d.keys.toolTimes, fmt.Sprintf("%s: want a time for each of %s but the last",
+			d.keys.toolTimes, d.keys.outputs))
 	}
 	session := trace.NewText(name)
 	ids := make([]uint64, 0, int(group.tokens)/d.size)
@@ -218,10 +222,14 @@ func (d *rolloutsDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 			input += int64(r.Outputs[k-1]) + int64(r.Observed[k-1])
 		}
 		if out < 0 || k > 0 && r.Observed[k-1] < 0 || input > maxContext {
-			return fail(d.keys.outputs, fmt.Sprintf("%s, %s: want whole numbers from 0, of a prompt of at most %d tokens", d.keys.outputs, d.keys.observed, maxContext))
+			return fail(d.keys.outputs,
+				fmt.Sprintf("%s, %s: want whole numbers from 0, of a prompt of at most %d tokens", d.keys.outputs,
+					d.keys.observed, maxContext))
 		}
 		if blocks += blocksOf(int32(input), d.size); blocks > maxRolloutBlocks {
-			return fail(d.keys.outputs, fmt.Sprintf("the prompts of its trajectory have more than %d blocks: say a larger size with --source-block-size", maxRolloutBlocks))
+			return fail(d.keys.outputs,
+				fmt.Sprintf("the prompts of its trajectory have more than %d blocks: say a larger size with "+
+					"--source-block-size", maxRolloutBlocks))
 		}
 		for len(ids) < int(input)/d.size {
 			ids, next = append(ids, next), next+1
@@ -230,9 +238,11 @@ func (d *rolloutsDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 		if int(input)%d.size > 0 { // what follows differs from what the next prompt has there
 			prompt, next = append(prompt, next), next+1
 		}
-		e := trace.Entry{Session: session, Turn: trace.Ptr(int32(k)), Kind: "chat", InputTokens: trace.Ptr(int32(input)), OutputTokens: trace.Ptr(out), SourceBlocks: prompt}
+		e := trace.Entry{Session: session, Turn: trace.Ptr(int32(k)), Kind: "chat",
+			InputTokens: trace.Ptr(int32(input)), OutputTokens: trace.Ptr(out), SourceBlocks: prompt}
 		if k > 0 {
-			e.Parents, e.Think, e.Tool = []int64{d.entries + int64(k) - 1}, trace.Ptr(time.Duration(0)), trace.Ptr(time.Duration(0))
+			e.Parents, e.Think, e.Tool = []int64{d.entries + int64(k) - 1}, trace.Ptr(time.Duration(0)),
+				trace.Ptr(time.Duration(0))
 			if r.ToolTimes != nil {
 				whole, nano, ok := stamp.Decimal(string(r.ToolTimes[k-1]))
 				if !ok || whole < 0 || nano < 0 || whole >= 1e9 {

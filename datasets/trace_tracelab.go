@@ -221,7 +221,8 @@ func (d *traceLabDecoder) events(r row.Row) (e roundEvents, err error) {
 
 // sessionColumns are those of TraceLab's session workloads, beside the name of
 // the session, which is session_id or id.
-var sessionColumns = []string{"arrival_time", "round_idx", "prefix_len", "input_len", "output_len", "tool_wait_after_ms"}
+var sessionColumns = []string{"arrival_time", "round_idx", "prefix_len", "input_len", "output_len",
+	"tool_wait_after_ms"}
 
 var traceLabSessionsReads = []SourceField{
 	fieldAt("session_id|id", "session parents", ""),

@@ -133,7 +133,8 @@ type trtllmDecoder struct {
 }
 
 func newTRTLLMDecoder(in record.Reader, o Options, s *Source) *trtllmDecoder {
-	d := &trtllmDecoder{s: s, in: in, size: cmp.Or(o.BlockSize, trtllmBlock), systems: map[string][]uint64{}, seen: map[string]bool{}}
+	d := &trtllmDecoder{s: s, in: in, size: cmp.Or(o.BlockSize, trtllmBlock), systems: map[string][]uint64{},
+		seen: map[string]bool{}}
 	s.info.HasSessions, s.info.BlocksHashed, s.info.BlockSize = true, true, d.size
 	return d
 }
@@ -278,7 +279,8 @@ func (p *trtllmPlan) addEvents(events []trtllmEvent, path string, within []int) 
 		case e.Type == "drop_kv_cache":
 			p.drops++
 		default:
-			p.fail(at+".event_type", "event_type: want message, tool_call, parallel_start, parallel_end or drop_kv_cache")
+			p.fail(at+".event_type",
+				"event_type: want message, tool_call, parallel_start, parallel_end or drop_kv_cache")
 		}
 	}
 }
@@ -292,16 +294,20 @@ func (p *trtllmPlan) call(e *trtllmEvent, at string) {
 	}
 	switch {
 	case input < 1 || input > maxContext:
-		p.fail(at+".prompt_tokens", fmt.Sprintf("prompt_tokens: want a whole number from 1 to %d, or the tokens of each message", maxContext))
+		p.fail(at+".prompt_tokens",
+			fmt.Sprintf("prompt_tokens: want a whole number from 1 to %d, or the tokens of each message", maxContext))
 		return
 	case e.Completion == nil || *e.Completion < 0 || e.Reasoning != nil && *e.Reasoning < 0:
-		p.fail(at+".completion_tokens", "completion_tokens and reasoning_tokens: want whole numbers from 0 to 2147483647")
+		p.fail(at+".completion_tokens",
+			"completion_tokens and reasoning_tokens: want whole numbers from 0 to 2147483647")
 		return
 	}
 	b := p.branch(e.Branch)
 	b.join()
-	call := trace.Entry{Session: p.session, Turn: trace.Ptr(int32(len(p.calls))), Kind: "chat", InputTokens: trace.Ptr(int32(input)), OutputTokens: e.Completion,
-		Reasoning: e.Reasoning, FinishReason: trace.ClosedFinish(e.Finish), Parents: slices.Compact(slices.Sorted(slices.Values(b.last)))}
+	call := trace.Entry{Session: p.session, Turn: trace.Ptr(int32(len(p.calls))), Kind: "chat",
+		InputTokens: trace.Ptr(int32(input)), OutputTokens: e.Completion,
+		Reasoning: e.Reasoning, FinishReason: trace.ClosedFinish(e.Finish),
+		Parents: slices.Compact(slices.Sorted(slices.Values(b.last)))}
 	if e.Params.Model != "" {
 		call.Model = trace.NewText(e.Params.Model)
 	}
@@ -312,7 +318,8 @@ func (p *trtllmPlan) call(e *trtllmEvent, at string) {
 		call.Tool, call.Think = trace.Ptr(b.tool), trace.Ptr(time.Duration(0))
 	}
 	if p.blocks += blocksOf(int32(input), p.d.size); p.blocks > maxTRTLLMBlocks {
-		p.fail(at, fmt.Sprintf("the prompts of its trace have more than %d blocks: say a larger size with --source-block-size", maxTRTLLMBlocks))
+		p.fail(at, fmt.Sprintf("the prompts of its trace have more than %d blocks: say a larger size with "+
+			"--source-block-size", maxTRTLLMBlocks))
 		return
 	}
 	call.SourceBlocks = p.blocksFor(c, input)

@@ -223,7 +223,8 @@ func (d *wekaDecoder) appendEntries(dst []trace.Entry, c *wekaConversation,
 		position[i] = d.entries + int64(at)
 	}
 	session, models := trace.NewText(*c.ID), map[string]trace.Text{}
-	ids := wekaIDs{d: d, own: map[uint64]uint64{}, next: d.ids, local: c.Scope != "global", trunks: map[wekaTrunk][]uint64{}, taken: map[uint64]bool{}}
+	ids := wekaIDs{d: d, own: map[uint64]uint64{}, next: d.ids, local: c.Scope != "global",
+		trunks: map[wekaTrunk][]uint64{}, taken: map[uint64]bool{}}
 	if !ids.local {
 		ids.own = d.global
 	}
@@ -337,8 +338,9 @@ func (w *wekaIDs) fresh() uint64 {
 const (
 	noteWekaFloor = "requests with another number of block ids than full blocks, cut or filled up with new ones"
 	noteWekaLocal = "conversations whose block ids are their own, so that what they share with others does not show"
-	noteWekaTrunk = "conversations whose first blocks were taken as shared with those of the same tool_tokens, system_tokens and model: an estimate"
-	noteWekaNone  = "requests with ids for less than half of their blocks, left without any"
+	noteWekaTrunk = "conversations whose first blocks were taken as shared with those of the same tool_tokens, " +
+		"system_tokens and model: an estimate"
+	noteWekaNone = "requests with ids for less than half of their blocks, left without any"
 )
 
 // fitBlocks turns the ids of full blocks into one for each block. When there are more ids

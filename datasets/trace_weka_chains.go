@@ -84,7 +84,8 @@ func (f *wekaChains) standsAlone(order []int) bool {
 	long := *first.Out > titleTokens
 	for _, i := range order[1:] {
 		ids := f.calls[i].HashIDs
-		if len(ids) > 0 && ids[0] == first.HashIDs[0] || long && slices.ContainsFunc(ids, func(id uint64) bool { return own[id] }) {
+		if len(ids) > 0 && ids[0] == first.HashIDs[0] ||
+			long && slices.ContainsFunc(ids, func(id uint64) bool { return own[id] }) {
 			return false
 		}
 	}
@@ -159,7 +160,9 @@ func (f *wekaChains) join() {
 		if f.chains[owner].tail != t {
 			continue // something went on from it
 		}
-		left := slices.DeleteFunc(slices.Clone(f.leaving[t]), func(k int) bool { return f.chains[k].into >= 0 || f.chains[k].from != t })
+		left := slices.DeleteFunc(slices.Clone(f.leaving[t]), func(k int) bool {
+			return f.chains[k].into >= 0 || f.chains[k].from != t
+		})
 		next := f.goesOn(t, left)
 		if next < 0 {
 			continue
@@ -188,10 +191,12 @@ func (f *wekaChains) goesOn(t int, left []int) int {
 	for _, k := range left {
 		c := &f.chains[k]
 		first := &f.calls[c.calls[0]]
-		if tail.end > first.at+joinSlack || first.Model != tail.Model || first.at-tail.end > seamGap && 2*c.depth < len(tail.HashIDs) {
+		if tail.end > first.at+joinSlack || first.Model != tail.Model || first.at-tail.end > seamGap &&
+			2*c.depth < len(tail.HashIDs) {
 			continue
 		}
-		if best < 0 || cmp.Or(-cmp.Compare(c.depth, f.chains[best].depth), cmp.Compare(first.at, f.calls[f.chains[best].calls[0]].at), cmp.Compare(k, best)) < 0 {
+		if best < 0 || cmp.Or(-cmp.Compare(c.depth, f.chains[best].depth),
+			cmp.Compare(first.at, f.calls[f.chains[best].calls[0]].at), cmp.Compare(k, best)) < 0 {
 			best = k
 		}
 	}

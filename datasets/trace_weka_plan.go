@@ -56,7 +56,8 @@ type wekaAgent struct {
 }
 
 // addList plans a list of requests.
-func (p *wekaPlan) addList(requests []wekaRequest, shift time.Duration, caller int, path string, trunk wekaTrunk) *wekaList {
+func (p *wekaPlan) addList(requests []wekaRequest, shift time.Duration, caller int, path string,
+	trunk wekaTrunk) *wekaList {
 	var calls []wekaCall
 	for i := range requests {
 		r := &requests[i]
@@ -181,7 +182,9 @@ func (p *wekaPlan) setParents(c *wekaCall, l *wekaList, k int) {
 		}
 	}
 	for _, i := range front {
-		if !slices.ContainsFunc(front, func(o int) bool { return p.calls[o].at > p.calls[i].at && p.calls[o].at >= p.calls[i].end }) {
+		if !slices.ContainsFunc(front, func(o int) bool {
+			return p.calls[o].at > p.calls[i].at && p.calls[o].at >= p.calls[i].end
+		}) {
 			wait(i)
 		}
 	}

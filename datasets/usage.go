@@ -130,7 +130,8 @@ func (m Mapping) withUsage() Mapping {
 
 // usageAt declares the paths of usage objects: of all that is in them the counts are read.
 func usageAt(paths ...string) SourceField {
-	return SourceField{Paths: paths, Columns: []string{"input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens"},
+	return SourceField{Paths: paths, Columns: []string{"input_tokens", "output_tokens", "cached_tokens",
+		"reasoning_tokens"},
 		How: "the usage: its counts of tokens, under the names of any provider", whole: true}
 }
 
@@ -138,7 +139,8 @@ func usageAt(paths ...string) SourceField {
 func usageReads(fields Mapping, at []string) (reads []SourceField) {
 	for _, name := range []string{"written_tokens", "total_tokens"} {
 		if paths := fields[name]; paths != nil {
-			reads = append(reads, SourceField{Paths: paths, Columns: []string{"input_tokens", "output_tokens"}, How: "decides what the counts hold"})
+			reads = append(reads, SourceField{Paths: paths, Columns: []string{"input_tokens", "output_tokens"},
+				How: "decides what the counts hold"})
 		}
 	}
 	if len(at) > 0 {

@@ -66,7 +66,8 @@ func (m *Model) cellMetadata(lookup func(string) (string, bool)) error {
 		*n = v
 		return nil
 	}
-	if err := errors.Join(number(keyRequests, math.MaxInt32, &m.cells.requests), number(keySpan, math.MaxInt64/2, &m.span)); err != nil {
+	if err := errors.Join(number(keyRequests, math.MaxInt32, &m.cells.requests),
+		number(keySpan, math.MaxInt64/2, &m.span)); err != nil {
 		return err
 	}
 	if _, ok := lookup(keyBlock); ok {
@@ -108,7 +109,8 @@ func (b *cellReader) add(r *cellRow) string {
 	}
 	switch {
 	case r.Category == trace.Global:
-		return "it is of an earlier version, whose category global is called template now: fit the histograms again with reprise synth fit"
+		return "it is of an earlier version, whose category global is called template now: fit the histograms again " +
+			"with reprise synth fit"
 	case k < 0 || k < b.at:
 		return "its table is unknown, or out of order"
 	case !ok:

@@ -81,7 +81,8 @@ func (f *histogramFit) tables() (*cellModel, int64, error) {
 	if m.requests = min(all.Count(), math.MaxInt32); m.requests < 2 {
 		return nil, 0, errors.New("the histograms have fewer than two requests")
 	}
-	if f.size == 0 && f.set.Get(profile.MetricHitBlocks, "").Count()+f.set.Get(profile.MetricNewBlocks, "").Count() > 0 {
+	if f.size == 0 && f.set.Get(profile.MetricHitBlocks, "").Count()+
+		f.set.Get(profile.MetricNewBlocks, "").Count() > 0 {
 		return nil, 0, errors.New("the histograms count blocks but have no block size: run profile on the trace again")
 	}
 	f.trunk()

@@ -89,14 +89,16 @@ func (c *cellPlacer) addRequest(t *place) {
 
 // placeOf makes a place of a request that builds on another, or on none.
 func (c *cellPlacer) placeOf(d *cellDraw, parent int32) place {
-	t := place{user: none, template: none, link: link{parent: none}, seat: seat{after: none}, ending: ending{output: d.output}}
+	t := place{user: none, template: none, link: link{parent: none}, seat: seat{after: none},
+		ending: ending{output: d.output}}
 	length := d.hit + d.fresh
 	tail := int32(d.tokens - max(0, int64(length)-1)*int64(c.size))
 	if parent == none {
 		t.template, t.size = 0, size{trunk: d.trunk, fresh: length - d.trunk, tail: tail}
 		return t
 	}
-	t.link = link{parent: parent, hit: d.hit, parentHit: c.begin[parent], parentFull: c.full(parent), parentLength: c.forest.length[parent]}
+	t.link = link{parent: parent, hit: d.hit, parentHit: c.begin[parent], parentFull: c.full(parent),
+		parentLength: c.forest.length[parent]}
 	switch d.category {
 	case duplicate:
 		t.class, t.hit = repeats, t.parentLength
@@ -135,7 +137,8 @@ func (c *cellPlacer) find(d *cellDraw) int32 {
 				}
 				cost := abs(off) + int64(max(depth-d.hit, d.hit-depth))*depthWeight/int64(d.hit)
 				cost += abs(log2(int64(c.chain[r])+2)-log2(int64(d.chain)+1)) / chainWeight
-				cost += int64(max(0, c.low[r]-c.overlap[r])) * takenWeight / int64(depth) // others touched the head of its path since
+				// others touched the head of its path since
+				cost += int64(max(0, c.low[r]-c.overlap[r])) * takenWeight / int64(depth)
 				if cost < best {
 					best, found = cost, r
 				}

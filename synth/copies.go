@@ -129,7 +129,8 @@ func (m *Model) moves(first []int32, times []int64) []move {
 			if j > 0 && times[p]-times[units[j-1]] > soon {
 				begun = j
 			}
-			if t == 0 || m.templates[t-1].shared || j+1 < n && times[units[j+1]]-times[p] <= soon || j+1-begun < burstLeast {
+			if t == 0 || m.templates[t-1].shared || j+1 < n && times[units[j+1]]-times[p] <= soon ||
+				j+1-begun < burstLeast {
 				continue
 			}
 			for k := begun; k <= j; k++ {

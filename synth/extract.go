@@ -269,7 +269,8 @@ const (
 func (e *extractor) linkOf(i int) link {
 	s, up := &e.shapes[i], e.owners[i]
 	o := &e.shapes[up]
-	l := link{parent: up, hit: s.hit, parentHit: min(o.begin(), o.full(e.size)), parentFull: o.full(e.size), parentLength: o.length}
+	l := link{parent: up, hit: s.hit, parentHit: min(o.begin(), o.full(e.size)), parentFull: o.full(e.size),
+		parentLength: o.length}
 	growth := s.tokens - o.tokens
 	most := max(editBlocks*int32(e.size), o.tokens/editShare)
 	switch {
@@ -277,7 +278,8 @@ func (e *extractor) linkOf(i int) link {
 		l.class = repeats
 	case s.hit == l.parentFull:
 		l.class = continues
-	case l.parentFull > editBlocks+1 && s.hit < l.parentFull && l.parentFull-s.hit <= max(editBlocks, l.parentFull/editShare) && max(growth, -growth) <= most:
+	case l.parentFull > editBlocks+1 && s.hit < l.parentFull &&
+		l.parentFull-s.hit <= max(editBlocks, l.parentFull/editShare) && max(growth, -growth) <= most:
 		l.class = edits
 	default:
 		l.class = branches

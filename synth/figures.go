@@ -7,7 +7,8 @@ import (
 
 // swapFigures says what swapping did to a trace, by figures of the whole.
 type swapFigures struct {
-	TraceHits float64 `json:"trace_hits"` // share of the trace's blocks that hit without limit, or of those of the sample of its trees
+	// share of the trace's blocks that hit without limit, or of those of the sample of its trees
+	TraceHits float64 `json:"trace_hits"`
 }
 
 func (s *swapFigures) text() string {

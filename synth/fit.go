@@ -75,10 +75,12 @@ func Fit(ctx context.Context, src trace.Reader[trace.Request], meta trace.Meta, 
 	}
 	if least := leastSwapped * opts.KSwap; opts.KSwap > 1 && len(e.places) < least {
 		return nil, fmt.Errorf("%w: %d requests succeeded, and swapping among %d alike wants %d or more. "+
-			"Use synth --mirror, or --k-swap 1, which keep the rows as they are", errTooFew, len(e.places), opts.KSwap, least)
+			"Use synth --mirror, or --k-swap 1, which keep the rows as they are", errTooFew, len(e.places),
+			opts.KSwap, least)
 	}
 	e.finish(opts.KSwap)
-	m := &Model{meta: meta, kSwap: opts.KSwap, places: e.places, templates: e.templates, labels: e.labels.values, ends: e.ends.values}
+	m := &Model{meta: meta, kSwap: opts.KSwap, places: e.places, templates: e.templates, labels: e.labels.values,
+		ends: e.ends.values}
 	if opts.Trees != nil {
 		opts.Trees.some.distinct = float64(len(e.nodes))
 		m.sampled = opts.Trees.sampled()

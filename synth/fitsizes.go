@@ -52,7 +52,8 @@ func (t *swapping) lengthOf(i int32) int32 {
 
 func (t *swapping) newSizeFit() *sizeFit {
 	p := t.settled()
-	f := &sizeFit{swapping: t, now: make([]int64, len(t.places)), below: make([][]int32, len(t.places)), moved: make([]int32, len(t.places))}
+	f := &sizeFit{swapping: t, now: make([]int64, len(t.places)), below: make([][]int32, len(t.places)),
+		moved: make([]int32, len(t.places))}
 	for i := range t.places {
 		f.now[i] = p.tokens(int32(i))
 		if up := t.lengthOf(int32(i)); up != none {

@@ -89,10 +89,12 @@ func (m *Model) amounts(o Options) (counts []int64, span int64, err error) {
 		total = mulDiv(n*int64(o.Users), span, m.span)
 	}
 	if total >= math.MaxInt32 || span >= math.MaxInt64/2 {
-		return nil, 0, errors.New("a workload has at most 2^31-1 requests within 2^62 nanoseconds: ask for fewer requests")
+		return nil, 0, errors.New("a workload has at most 2^31-1 requests within 2^62 nanoseconds: ask for " +
+			"fewer requests")
 	}
 	if m.arrivals != nil && span/m.span >= int64(arrival.MaxParts/len(m.arrivals.Parts())) {
-		return nil, 0, errors.New("a workload is at most some million parts of the trace's time long: ask for fewer requests")
+		return nil, 0, errors.New("a workload is at most some million parts of the trace's time long: ask for " +
+			"fewer requests")
 	}
 	if total == 0 {
 		return nil, 0, errors.New("the duration is too short for one request: raise it")
@@ -165,7 +167,8 @@ func (g *generator) growPopulation(ctx context.Context, i int, p *population) er
 // times draws the arrivals of one of the users.
 func (g *generator) times(user int, n int64) []int64 {
 	m := g.model
-	parts := course(m.arrivals.Parts(), g.stream("course", user), g.options.Users, g.span, m.span, int64(g.options.SharedAbove))
+	parts := course(m.arrivals.Parts(), g.stream("course", user), g.options.Users, g.span, m.span,
+		int64(g.options.SharedAbove))
 	return m.arrivals.Times(g.stream("arrivals", user), int(n), parts)
 }
 

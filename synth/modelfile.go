@@ -180,9 +180,11 @@ func (b *modelReader) template(r *modelRow) string {
 		t.up = int32(*r.Template)
 	}
 	switch {
-	case t.from < 0 || t.from > maxBlocks || (t.up == none) != (t.from == 0), t.up != none && b.m.templates[t.up].from >= t.from:
+	case t.from < 0 || t.from > maxBlocks || (t.up == none) != (t.from == 0), t.up != none &&
+		b.m.templates[t.up].from >= t.from:
 		return "it does not go on where a template is"
-	case t.shared && t.cut, t.up != none && (t.shared && !b.m.templates[t.up].shared || t.cut && !b.m.templates[t.up].several()):
+	case t.shared && t.cut, t.up != none &&
+		(t.shared && !b.m.templates[t.up].shared || t.cut && !b.m.templates[t.up].several()):
 		return "more share it than what is above it"
 	}
 	b.m.templates = append(b.m.templates, t)
@@ -206,9 +208,11 @@ func (b *modelReader) place(r *modelRow) string {
 		l.temperature, l.hasTemperature = *r.Temperature, true
 	}
 	t := place{user: none, label: b.labels.numberOf(l), template: none,
-		link: link{class: class(slices.Index(classNames[:], r.Builds)), parent: none, hit: r.Hit, parentHit: r.ParentHit, parentFull: r.ParentFull, parentLength: r.ParentBlocks},
+		link: link{class: class(slices.Index(classNames[:], r.Builds)), parent: none, hit: r.Hit,
+			parentHit: r.ParentHit, parentFull: r.ParentFull, parentLength: r.ParentBlocks},
 		seat: seat{join: join(r.Join), after: none, waits: r.Waits},
-		size: size{trunk: r.Trunk, fresh: r.Fresh, tail: r.Tail, growth: r.Growth}, ending: ending{output: none, end: b.ends.numberOf(end{r.Status, r.FinishReason})}}
+		size: size{trunk: r.Trunk, fresh: r.Fresh, tail: r.Tail, growth: r.Growth}, ending: ending{output: none,
+			end: b.ends.numberOf(end{r.Status, r.FinishReason})}}
 	if r.OutputTokens != nil {
 		t.output = *r.OutputTokens
 	}
@@ -251,26 +255,31 @@ func (r *modelRow) check(size int, n int64, templates []template) string {
 	switch {
 	case r.User != nil && (*r.User < 0 || *r.User >= maxIDs):
 		return "its user is not between 0 and 2^40"
-	case r.Hit < 0 || r.ParentHit < 0 || r.ParentFull < 0 || r.ParentBlocks < 0 || r.Trunk < 0 || r.Fresh < 0 || r.Tail < 0 || r.OutputTokens != nil && *r.OutputTokens < 0:
+	case r.Hit < 0 || r.ParentHit < 0 || r.ParentFull < 0 || r.ParentBlocks < 0 || r.Trunk < 0 || r.Fresh < 0 ||
+		r.Tail < 0 || r.OutputTokens != nil && *r.OutputTokens < 0:
 		return "a count is negative"
 	case !slices.Contains(classNames[:], r.Builds):
 		return "how it builds on its parent is unknown"
 	case opens != (r.Parent == nil) || r.Parent != nil && (*r.Parent < 0 || *r.Parent >= n):
 		return "its parent is not a place before it"
-	case opens && (r.Hit > 0 || r.ParentHit > 0 || r.ParentFull > 0 || r.ParentBlocks > 0), !opens && (r.Trunk > 0 || r.Hit == 0 || size == 0),
+	case opens && (r.Hit > 0 || r.ParentHit > 0 || r.ParentFull > 0 || r.ParentBlocks > 0),
+		!opens && (r.Trunk > 0 || r.Hit == 0 || size == 0),
 		!sized && (r.Fresh > 0 || r.Tail > 0), r.Builds == classNames[branches] && r.Fresh == 0:
 		return "its blocks do not fit how it builds on its parent"
 	case r.Trunk > 0 && r.Template == nil:
 		return "it follows a prefix that the model does not name: fit the trace again with reprise synth fit"
-	case r.Template != nil && (*r.Template < 0 || *r.Template >= int64(len(templates)) || r.Trunk <= templates[*r.Template].from):
+	case r.Template != nil && (*r.Template < 0 || *r.Template >= int64(len(templates)) ||
+		r.Trunk <= templates[*r.Template].from):
 		return "it does not follow its template"
-	case length > maxBlocks || length*int64(size) > maxTokens, max(r.Growth, -r.Growth) > maxTokens/2, r.Growth != 0 && (sized || r.Builds == classNames[repeats]):
+	case length > maxBlocks || length*int64(size) > maxTokens, max(r.Growth, -r.Growth) > maxTokens/2, r.Growth != 0 &&
+		(sized || r.Builds == classNames[repeats]):
 		return "its prompt is too long"
 	case sized && length > 0 && (r.Tail < 1 || int(r.Tail) > size):
 		return "its last block does not fit the block size"
 	case length == 0 && size > 0 && r.Tail > 0:
 		return "it has tokens but no blocks"
-	case r.Join < 0 || r.Join >= int32(joins), (join(r.Join) == byPlace) != (r.After != nil), r.After != nil && (*r.After < 0 || *r.After >= n), join(r.Join) == byParent && opens:
+	case r.Join < 0 || r.Join >= int32(joins), (join(r.Join) == byPlace) != (r.After != nil), r.After != nil &&
+		(*r.After < 0 || *r.After >= n), join(r.Join) == byParent && opens:
 		return "how it joins its session is unknown"
 	case r.GapNS != nil && (*r.GapNS < 0 || *r.GapNS > math.MaxInt64/2):
 		return "its gap between arrivals is not between 0 and 2^62 nanoseconds"

@@ -14,7 +14,8 @@ const (
 )
 
 // errOldModel is the error of [ReadModel] for a file of an earlier version.
-var errOldModel = errors.New("it is a model of an earlier version (" + oldSchema + "), which this one does not read: fit the trace again with reprise synth fit")
+var errOldModel = errors.New("it is a model of an earlier version (" + oldSchema +
+	"), which this one does not read: fit the trace again with reprise synth fit")
 
 // ErrNotModel is the error of [ReadModel] for a file that is no model at all.
 var ErrNotModel = errors.New("it has no reprise.schema = " + modelSchema + ", so it is not a model")
@@ -41,13 +42,15 @@ const (
 const privacyNote = "Not differentially private. No ids, no dates and no text of the trace. With k_swap of 2 or more " +
 	"the size of each request, its output and the gaps between requests are exchanged with those of at least so many " +
 	"alike, each for itself, and jittered, and bursts move among twice as many requests, or as they have. " +
-	"Sessions stay whole: their numbers of turns, what each turn builds on, and their user numbers. Each part still is one that occurred. " +
+	"Sessions stay whole: their numbers of turns, what each turn builds on, and their user numbers. Each part still " +
+	"is one that occurred. " +
 	"Which requests begin alike stays as it is, and so does how long that is, where at least so many sessions do. " +
 	"The arrivals keep the counts of parts of the time that hold five times k_swap on average. " +
 	"With k_swap 1 the places are those of the trace."
 
 // cellsNote goes with a model of histograms.
-const cellsNote = "Made of the histograms of a profile, without noise: independent lengths by category, and as private as the trace that was profiled."
+const cellsNote = "Made of the histograms of a profile, without noise: independent lengths by category, and as " +
+	"private as the trace that was profiled."
 
 // inherited lists the metadata that a model takes over from the trace: each key with
 // its place in m.
@@ -59,8 +62,11 @@ func inherited(m *trace.Meta) []struct {
 		key   string
 		value *string
 	}{
-		{"reprise.tokenizer", &m.Tokenizer}, {"reprise.template", &m.Template}, {"reprise.source_format", &m.SourceFormat},
-		{"reprise.time_unit", &m.TimeUnit}, {"reprise.timing", &m.Timing}, {"reprise.tier", &m.Tier}, {"reprise.unit", &m.Unit},
-		{"reprise.capture_ids", &m.Captures}, {"reprise.card", &m.Card}, {"reprise.card_sha256", &m.CardHash}, {"reprise.digest", &m.Digest},
+		{"reprise.tokenizer", &m.Tokenizer}, {"reprise.template", &m.Template},
+		{"reprise.source_format", &m.SourceFormat},
+		{"reprise.time_unit", &m.TimeUnit}, {"reprise.timing", &m.Timing}, {"reprise.tier", &m.Tier},
+		{"reprise.unit", &m.Unit},
+		{"reprise.capture_ids", &m.Captures}, {"reprise.card", &m.Card}, {"reprise.card_sha256", &m.CardHash},
+		{"reprise.digest", &m.Digest},
 	}
 }

@@ -31,19 +31,24 @@ type modelRow struct {
 	Stream      *bool    `parquet:"stream,optional"`
 	Temperature *float32 `parquet:"temperature,optional"`
 
-	Builds       string `parquet:"builds,optional,dict"` // how it builds on its parent: opens, continues, edits, branches or repeats
-	Parent       *int64 `parquet:"parent,optional"`      // the place whose prompt it builds on; null for opens
-	Hit          int32  `parquet:"hit_blocks"`           // leading blocks that it has of the parent's
-	ParentHit    int32  `parquet:"parent_hit_blocks"`    // when it was fitted, the parent's own blocks began behind this one,
-	ParentFull   int32  `parquet:"parent_full_blocks"`   // the last full one was this,
-	ParentBlocks int32  `parquet:"parent_blocks"`        // and these were all
-	Template     *int64 `parquet:"template,optional"`    // of opens: the template that it follows; of a template: the one that it goes on from
-	Trunk        int32  `parquet:"trunk_blocks"`         // of opens: leading blocks on the template; of a template: it goes on behind so many
-	Shared       bool   `parquet:"shared"`               // of a template: all users have it
-	Cut          bool   `parquet:"cut"`                  // of a template: a sample of trees has a part of those that follow it
-	Fresh        int32  `parquet:"fresh_blocks"`         // of opens and branches: blocks behind those
-	Tail         int32  `parquet:"tail_tokens"`          // of opens and branches: tokens in the last block; all of the input without blocks
-	Growth       int32  `parquet:"growth_tokens"`        // of continues and edits: tokens more than the parent has
+	// how it builds on its parent: opens, continues, edits, branches or repeats
+	Builds string `parquet:"builds,optional,dict"`
+	Parent *int64 `parquet:"parent,optional"` // the place whose prompt it builds on; null for opens
+	Hit    int32  `parquet:"hit_blocks"`      // leading blocks that it has of the parent's
+	// when it was fitted, the parent's own blocks began behind this one,
+	ParentHit    int32 `parquet:"parent_hit_blocks"`
+	ParentFull   int32 `parquet:"parent_full_blocks"` // the last full one was this,
+	ParentBlocks int32 `parquet:"parent_blocks"`      // and these were all
+	// of opens: the template that it follows; of a template: the one that it goes on from
+	Template *int64 `parquet:"template,optional"`
+	// of opens: leading blocks on the template; of a template: it goes on behind so many
+	Trunk  int32 `parquet:"trunk_blocks"`
+	Shared bool  `parquet:"shared"`       // of a template: all users have it
+	Cut    bool  `parquet:"cut"`          // of a template: a sample of trees has a part of those that follow it
+	Fresh  int32 `parquet:"fresh_blocks"` // of opens and branches: blocks behind those
+	// of opens and branches: tokens in the last block; all of the input without blocks
+	Tail   int32 `parquet:"tail_tokens"`
+	Growth int32 `parquet:"growth_tokens"` // of continues and edits: tokens more than the parent has
 
 	Join    int32  `parquet:"join"`            // 0 no session, 1 a new one, 2 that of the parent, 3 that of After
 	After   *int64 `parquet:"after,optional"`  // place
@@ -79,7 +84,8 @@ var classNames = [classes]string{"opens", "continues", "edits", "branches", "rep
 func (m *Model) row(t *place) modelRow {
 	l, e := &m.labels[t.label], &m.ends[t.end]
 	r := modelRow{Table: tablePlaces, Model: l.model, Adapter: l.adapter, Kind: l.kind,
-		Builds: classNames[t.class], Parent: placeNumber(t.parent), Hit: t.hit, ParentHit: t.parentHit, ParentFull: t.parentFull, ParentBlocks: t.parentLength,
+		Builds: classNames[t.class], Parent: placeNumber(t.parent), Hit: t.hit, ParentHit: t.parentHit,
+		ParentFull: t.parentFull, ParentBlocks: t.parentLength,
 		Template: placeNumber(t.template), Trunk: t.trunk, Fresh: t.fresh, Tail: t.tail, Growth: t.growth,
 		Join: int32(t.join), After: placeNumber(t.after), Waits: t.waits,
 		Status: e.status, FinishReason: e.finish}
@@ -118,7 +124,8 @@ func placeNumber(p int32) *int64 {
 // eachRow calls f with every row of the model file.
 func (m *Model) eachRow(f func(*modelRow) error) error {
 	for _, t := range m.templates {
-		if err := f(&modelRow{Table: tableTemplates, Template: placeNumber(t.up), Trunk: t.from, Shared: t.shared, Cut: t.cut}); err != nil {
+		if err := f(&modelRow{Table: tableTemplates, Template: placeNumber(t.up), Trunk: t.from, Shared: t.shared,
+			Cut: t.cut}); err != nil {
 			return err
 		}
 	}
@@ -196,10 +203,12 @@ func (r *modelRow) canonical(b []byte) []byte {
 	}
 	str(r.Builds)
 	opt(r.Parent)
-	for _, n := range [...]int32{r.Hit, r.ParentHit, r.ParentFull, r.ParentBlocks, r.Trunk, r.Fresh, r.Tail, r.Growth, r.Join} {
+	for _, n := range [...]int32{r.Hit, r.ParentHit, r.ParentFull, r.ParentBlocks, r.Trunk, r.Fresh, r.Tail,
+		r.Growth, r.Join} {
 		num(int64(n))
 	}
-	if r.Template != nil || r.Shared || r.Table == tableTemplates { // models without templates keep the digests that they had
+	if r.Template != nil || r.Shared || r.Table == tableTemplates {
+		// models without templates keep the digests that they had
 		opt(r.Template)
 		bit(r.Shared)
 	}

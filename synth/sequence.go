@@ -139,7 +139,8 @@ func (s *sequence) deal() {
 	}
 	s.passes++
 	slices.SortFunc(all, dealt.compare)
-	end, _ := slices.BinarySearchFunc(all, s.passes*sessionBlocks*n, func(d dealt, key int64) int { return cmp.Compare(d.key, key) })
+	end, _ := slices.BinarySearchFunc(all, s.passes*sessionBlocks*n,
+		func(d dealt, key int64) int { return cmp.Compare(d.key, key) })
 	s.order, s.left, s.next = all[:end], slices.Clone(all[end:]), 0
 }
 

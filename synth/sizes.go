@@ -101,7 +101,8 @@ func (t *swapping) swapSizes() {
 		inner            int8
 		near             bool
 	}
-	inner := make([]int8, len(t.places)) // 1 where others build on it, or have about its length; 2 where it brings a full block
+	// 1 where others build on it, or have about its length; 2 where it brings a full block
+	inner := make([]int8, len(t.places))
 	led := make([]int32, len(t.places))
 	said := make([]int32, len(t.places)) // how often a prompt is sent
 	for i := len(t.places) - 1; i >= 0; i-- {

@@ -33,7 +33,8 @@ func (m *Model) swap(ctx context.Context, e *extractor, entropy io.Reader) error
 		entropy = crand.Reader
 	}
 	src := &entropySource{r: bufio.NewReader(entropy)}
-	s := swapper{r: rand.New(src), k: m.kSwap, size: m.meta.BlockSize, templates: m.templates, labels: m.labels, ends: m.ends, domains: domainsOf(m.labels), shapes: e.shapes, times: e.times}
+	s := swapper{r: rand.New(src), k: m.kSwap, size: m.meta.BlockSize, templates: m.templates, labels: m.labels,
+		ends: m.ends, domains: domainsOf(m.labels), shapes: e.shapes, times: e.times}
 	s.places = slices.Clone(m.places)
 	if m.sampled == nil {
 		s.arrivals = m.arrivals
@@ -188,8 +189,10 @@ func (s *swapper) try() *swapping {
 }
 
 func (s *swapper) unswapped() *swapping {
-	t := &swapping{swapper: s, places: slices.Clone(s.places), templates: s.templates, under: subtrees(s.places, s.sourced)}
-	t.from, t.by, t.amount = make([][]int32, len(s.places)), make([]measure, len(s.places)), make([]int64, len(s.places))
+	t := &swapping{swapper: s, places: slices.Clone(s.places), templates: s.templates,
+		under: subtrees(s.places, s.sourced)}
+	t.from, t.by, t.amount = make([][]int32, len(s.places)), make([]measure, len(s.places)),
+		make([]int64, len(s.places))
 	t.common = t.commonLengths()
 	return t
 }
@@ -266,7 +269,8 @@ func (s *swapper) reordered(places []place, times []int64) *swapper {
 	for r, d := range order {
 		at[d.place] = int32(r)
 	}
-	out.places, out.shapes, out.times, out.near = make([]place, len(order)), make([]shape, len(order)), make([]int64, len(order)), make([]int32, len(order))
+	out.places, out.shapes, out.times, out.near = make([]place, len(order)), make([]shape, len(order)),
+		make([]int64, len(order)), make([]int32, len(order))
 	for r, d := range order {
 		t := places[d.place]
 		for _, up := range [...]*int32{&t.parent, &t.after} {

@@ -50,7 +50,8 @@ func (e *extractor) findTemplates(k int) {
 func (e *extractor) levelTemplates(k, few int) {
 	e.templates = nil
 	runs := e.forest.runs
-	to := [...][]int32{make([]int32, len(runs)), make([]int32, len(runs)), e.leftBySessions(k), e.leftBySessions(few)} // by run: down to where it is one
+	// by run: down to where it is one
+	to := [...][]int32{make([]int32, len(runs)), make([]int32, len(runs)), e.leftBySessions(k), e.leftBySessions(few)}
 	for x, depth := range e.cuts {
 		to[1][x] = min(depth, to[2][x])
 	}
@@ -82,7 +83,8 @@ func (e *extractor) levelTemplates(k, few int) {
 		}
 		for level, deep := range to {
 			if deep[x] > from {
-				e.templates = append(e.templates, template{up: up, from: from, shared: level == 0, cut: level == 1, rare: level == 3, blocks: deep[x] - from})
+				e.templates = append(e.templates, template{up: up, from: from, shared: level == 0, cut: level == 1,
+					rare: level == 3, blocks: deep[x] - from})
 				up, from = int32(len(e.templates))-1, deep[x]
 			}
 		}
@@ -125,7 +127,8 @@ func (t *swapping) dealTemplates() {
 	var rare []point
 	for i, m := range t.templates {
 		if m.rare {
-			rare = append(rare, point{int32(i), []float64{math.Log(float64(m.blocks)), math.Log1p(float64(prompts[i]))}})
+			rare = append(rare, point{int32(i),
+				[]float64{math.Log(float64(m.blocks)), math.Log1p(float64(prompts[i]))}})
 		}
 	}
 	now := slices.Clone(t.templates)

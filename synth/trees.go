@@ -102,11 +102,13 @@ func (s *TreeSample) Choose(shift int) {
 
 // SurveyTrees reads a trace to be fitted, and returns nil if the fit takes no more than some
 // 1.1 GB. Else [FitOptions] take the sample.
-func SurveyTrees(ctx context.Context, src trace.Reader[trace.Request], meta trace.Meta, opts FitOptions) (*TreeSample, error) {
+func SurveyTrees(ctx context.Context, src trace.Reader[trace.Request], meta trace.Meta,
+	opts FitOptions) (*TreeSample, error) {
 	return surveyTrees(ctx, src, meta, opts, fitMemory)
 }
 
-func surveyTrees(ctx context.Context, src trace.Reader[trace.Request], meta trace.Meta, opts FitOptions, most float64) (*TreeSample, error) {
+func surveyTrees(ctx context.Context, src trace.Reader[trace.Request], meta trace.Meta, opts FitOptions,
+	most float64) (*TreeSample, error) {
 	s := NewTreeSample(meta.Sessions == sessionsOfSource)
 	s.seen = make([]uint64, 1<<(seenBits-6))
 	err := trace.Each(src, func(row int64, r *trace.Request) error {
@@ -198,7 +200,8 @@ func (s *TreeSample) sampled() *sampledTrees {
 	}
 	hits := func(f *treeFigures) float64 { return 1 - f.distinct/float64(max(1, f.references)) }
 	return &sampledTrees{OneIn: 1 << s.shift, Requests: s.all.requests, Fitted: s.some.requests,
-		Input: off(s.some.input, s.all.input), Output: off(s.some.output, s.all.output), Hits: hits(&s.some) - hits(&s.all)}
+		Input: off(s.some.input, s.all.input), Output: off(s.some.output, s.all.output),
+		Hits: hits(&s.some) - hits(&s.all)}
 }
 
 // errSampled is the error for a model file that tells of no such sample.
@@ -206,7 +209,8 @@ var errSampled = errors.New("its metadata " + keySampled + " are not those of a 
 
 func parseSampled(text string, places int64) (*sampledTrees, error) {
 	s := new(sampledTrees)
-	if json.Unmarshal([]byte(text), s) != nil || s.OneIn < 2 || s.OneIn > 1<<16 || bits.OnesCount64(uint64(s.OneIn)) != 1 ||
+	if json.Unmarshal([]byte(text), s) != nil || s.OneIn < 2 || s.OneIn > 1<<16 ||
+		bits.OnesCount64(uint64(s.OneIn)) != 1 ||
 		s.Fitted != places || s.Requests < s.Fitted || s.Requests > math.MaxInt32 {
 		return nil, errSampled
 	}

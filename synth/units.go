@@ -28,19 +28,23 @@ const (
 )
 
 // ErrNoUnit is the error for a trace without users and sessions.
-var ErrNoUnit = errors.New("the trace names neither users nor sessions of its source, so requests cannot be assigned to people; " +
+var ErrNoUnit = errors.New("the trace names neither users nor sessions of its source, so requests cannot be assigned " +
+	"to people; " +
 	"the unit request would protect single requests, not people")
 
 // ErrNoCapture is the error for a trace without a declared capture.
-var ErrNoCapture = errors.New("the trace has no declared capture window. Its times count from the first request, which is one person's, " +
-	"so noise for one user would not hide that user. Import the source again with its window: reprise import … --capture-begin T --capture-end T")
+var ErrNoCapture = errors.New(
+	"the trace has no declared capture window. Its times count from the first request, which is one person's, " +
+		"so noise for one user would not hide that user. Import the source again with its window: reprise import … " +
+		"--capture-begin T --capture-end T")
 
 // Publishable says why no release can be made of the trace that meta describes, whatever
 // its rows: of its tier, or [ErrNoCapture].
 func Publishable(meta trace.Meta) error {
 	switch {
 	case meta.Tier == TierPartner:
-		return errors.New("its tier is partner: its rows depend on those of other users, so noise for one user would not protect that user. Fit the trace of tier internal")
+		return errors.New("its tier is partner: its rows depend on those of other users, so noise for one user would " +
+			"not protect that user. Fit the trace of tier internal")
 	case meta.Tier == TierPublic:
 		return errors.New("it is already public")
 	case !meta.Capture.Declared():

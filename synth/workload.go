@@ -96,7 +96,8 @@ func (m *Model) sessions() string {
 // model's digest, what was asked for beside the seed, and of how many requests the
 // model is if they are few.
 func (m *Model) describe(o Options) string {
-	s := GeneratedSource + cmp.Or(m.meta.SourceFormat, "a trace") + ", model " + strings.TrimPrefix(m.meta.Digest, "sha256:")[:12]
+	s := GeneratedSource + cmp.Or(m.meta.SourceFormat, "a trace") + ", model " +
+		strings.TrimPrefix(m.meta.Digest, "sha256:")[:12]
 	if m.cells == nil {
 		s += ", k_swap " + strconv.Itoa(m.kSwap)
 	}
@@ -124,7 +125,8 @@ func (m *Model) describe(o Options) string {
 func (w *Workload) prepare() {
 	w.first = -1
 	blocked := int64(0)
-	ends := make([][]int64, len(w.model.templates)) // by template and depth: requests that follow what is shared so far and no further
+	// by template and depth: requests that follow what is shared so far and no further
+	ends := make([][]int64, len(w.model.templates))
 	for i := range w.populations {
 		c := &w.populations[i]
 		w.rows += int64(len(c.tail))

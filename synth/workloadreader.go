@@ -118,7 +118,8 @@ func (r *workloadReader) expand(s *state, i, overlap int32) []uint64 {
 	return out
 }
 
-// knownBy are the nodes of a template that a population shares with others, so far: with all, or with those of its user.
+// knownBy are the nodes of a template that a population shares with others, so far: with all, or with those of its
+// user.
 func (r *workloadReader) knownBy(s *state, t int32) *[]mark {
 	if r.model.templates[t].cut {
 		return &r.known[int(t)+s.number/r.model.copies()*len(r.model.templates)]

@@ -37,7 +37,8 @@ func (c Capture) Outside(t time.Time) string {
 	case t.Before(c.Begin):
 		return fmt.Sprintf("its time is %v before the declared begin of the capture", c.Begin.Sub(t))
 	case !t.Before(c.End):
-		return fmt.Sprintf("its time is %v after the declared end of the capture, which is not part of it", t.Sub(c.End))
+		return fmt.Sprintf("its time is %v after the declared end of the capture, which is not part of it",
+			t.Sub(c.End))
 	}
 	return ""
 }

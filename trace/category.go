@@ -34,7 +34,8 @@ func CategoryDefinitions(rule string) []CategoryDefinition {
 			{Cold, "No block of the prompt is known."},
 			{Global, global},
 			{Duplicate, "The whole prompt was seen before."},
-			{Continuation, "The hit ends where the request that last touched its deepest block ended, of whatever session."},
+			{Continuation, "The hit ends where the request that last touched its deepest block ended, of " +
+				"whatever session."},
 			{Branch, "The hit ends inside an earlier prompt: a template, a document, few-shot examples."},
 		}
 	}
@@ -42,11 +43,14 @@ func CategoryDefinitions(rule string) []CategoryDefinition {
 		{Cold, "No block of the prompt is known."},
 		{Duplicate, "Every block of the prompt is known: the whole prompt was seen before."},
 		{Continuation, "The hit ends in what an earlier request of the same session had, so this is a next turn."},
-		{Template, "The hit ends in what two other sessions or more had before: a system prompt, few-shot examples, a document."},
-		{Branch, "The hit ends in what one other session alone had before: its own part, or a template that comes the second time."},
+		{Template, "The hit ends in what two other sessions or more had before: a system prompt, few-shot examples, " +
+			"a document."},
+		{Branch, "The hit ends in what one other session alone had before: its own part, or a template that comes " +
+			"the second time."},
 	}
 	if rule != CategoryRule {
-		list = append(list, CategoryDefinition{Global, "In traces of an earlier version: " + strings.ToLower(global[:1]) + global[1:]})
+		list = append(list, CategoryDefinition{Global,
+			"In traces of an earlier version: " + strings.ToLower(global[:1]) + global[1:]})
 	}
 	return list
 }

@@ -24,14 +24,16 @@ type field[R any] interface {
 // whether it embeds them or they are groups of columns. Fields of a type that no row of ours
 // has are a panic.
 func fieldsOf[R any]() (list []field[R]) {
-	eachField(reflect.TypeFor[R](), 0, nil, parquet.SchemaOf(new(R)).Columns(), func(path []string, t reflect.Type, offset uintptr) {
-		list = append(list, fieldOf[R](path, t, offset))
-	})
+	eachField(reflect.TypeFor[R](), 0, nil, parquet.SchemaOf(new(R)).Columns(),
+		func(path []string, t reflect.Type, offset uintptr) {
+			list = append(list, fieldOf[R](path, t, offset))
+		})
 	return list
 }
 
 // eachField calls f for the fields of a type, with their columns and their places in it.
-func eachField(t reflect.Type, offset uintptr, group []string, columns [][]string, do func([]string, reflect.Type, uintptr)) {
+func eachField(t reflect.Type, offset uintptr, group []string, columns [][]string, do func([]string,
+	reflect.Type, uintptr)) {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		tag, at := f.Tag.Get("parquet"), offset+f.Offset
@@ -43,7 +45,9 @@ func eachField(t reflect.Type, offset uintptr, group []string, columns [][]strin
 		case f.Type.Kind() == reflect.Struct:
 			eachField(f.Type, at, path, columns, do)
 		default:
-			i := slices.IndexFunc(columns, func(c []string) bool { return len(c) >= len(path) && slices.Equal(c[:len(path)], path) })
+			i := slices.IndexFunc(columns, func(c []string) bool {
+				return len(c) >= len(path) && slices.Equal(c[:len(path)], path)
+			})
 			do(columns[i], f.Type, at)
 		}
 	}
@@ -90,7 +94,8 @@ func fieldOf[R any](path []string, t reflect.Type, offset uintptr) field[R] {
 }
 
 // typedField is a column of values of type T: plain, by pointers or in lists, as its kind says.
-func typedField[R, T any](kind reflect.Kind, path []string, offset uintptr, decode func(*encoding.Values, int) []T) field[R] {
+func typedField[R, T any](kind reflect.Kind, path []string, offset uintptr, decode func(*encoding.Values,
+	int) []T) field[R] {
 	switch kind {
 	case reflect.Pointer:
 		return pointerField(path, decode, func(r *R) **T { return (**T)(unsafe.Add(unsafe.Pointer(r), offset)) })

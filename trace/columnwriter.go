@@ -21,8 +21,8 @@ import (
 
 // A columnWriter writes rows to Parquet column by column, page by page, as [columnReader] reads them. The
 // library's writer of rows takes each value by reflection and asks of each null where it stands, which
-// takes several times as long where most columns are null or have one value. Files have no statistics, no bounds and no index
-// of pages.
+// takes several times as long where most columns are null or have one value. Files have no statistics, no bounds and no
+// index of pages.
 type columnWriter[R any] struct {
 	out    io.Writer
 	at     int64 // bytes written
@@ -99,7 +99,8 @@ func (w *columnWriter[R]) flush() error {
 	if w.rows == 0 {
 		return nil
 	}
-	g := format.RowGroup{NumRows: w.rows, FileOffset: max(w.at, int64(len(parquetMagic))), Ordinal: int16(len(w.footer.RowGroups))}
+	g := format.RowGroup{NumRows: w.rows, FileOffset: max(w.at, int64(len(parquetMagic))),
+		Ordinal: int16(len(w.footer.RowGroups))}
 	for _, f := range w.fields {
 		c, err := f.flush(w.write, max(w.at, int64(len(parquetMagic))))
 		if err != nil {
@@ -365,7 +366,8 @@ func (c *outLeaf[T]) endPage() (err error) {
 	n := values + c.nulls
 	header := format.PageHeader{Type: format.DataPageV2, DataPageHeaderV2: thrift.New(format.DataPageHeaderV2{
 		NumValues: int32(n), NumNulls: int32(c.nulls), NumRows: int32(c.rows), Encoding: c.encoding.Encoding(),
-		RepetitionLevelsByteLength: int32(len(rep)), DefinitionLevelsByteLength: int32(len(def)), IsCompressed: thrift.New(true)})}
+		RepetitionLevelsByteLength: int32(len(rep)), DefinitionLevelsByteLength: int32(len(def)),
+		IsCompressed: thrift.New(true)})}
 	if c.pages, err = c.page(c.pages, &header, rep, def); err != nil {
 		return err
 	}
@@ -383,7 +385,8 @@ func (c *outLeaf[T]) page(dst []byte, header *format.PageHeader, rep, def []byte
 	}
 	header.UncompressedPageSize = int32(len(rep) + len(def) + len(c.plain))
 	header.CompressedPageSize = int32(len(rep) + len(def) + len(c.zip))
-	header.CRC = int32(crc32.Update(crc32.Update(crc32.ChecksumIEEE(rep), crc32.IEEETable, def), crc32.IEEETable, c.zip))
+	header.CRC = int32(crc32.Update(crc32.Update(crc32.ChecksumIEEE(rep), crc32.IEEETable, def),
+		crc32.IEEETable, c.zip))
 	head, err := thrift.Marshal(new(thrift.CompactProtocol), header)
 	c.unpacked += int64(len(head)) + int64(header.UncompressedPageSize)
 	return append(append(append(append(dst, head...), rep...), def...), c.zip...), err
@@ -408,8 +411,9 @@ func (c *outLeaf[T]) flush(to func(...[]byte) error, at int64) (chunk format.Col
 		if c.plain, err = c.encode(&parquet.Plain, c.plain, c.names); err != nil {
 			return chunk, err
 		}
-		header := format.PageHeader{Type: format.DictionaryPage, DictionaryPageHeader: thrift.New(format.DictionaryPageHeader{
-			NumValues: int32(len(c.names)), Encoding: format.Plain})}
+		header := format.PageHeader{Type: format.DictionaryPage,
+			DictionaryPageHeader: thrift.New(format.DictionaryPageHeader{
+				NumValues: int32(len(c.names)), Encoding: format.Plain})}
 		if dict, err = c.page(nil, &header, nil, nil); err != nil {
 			return chunk, err
 		}

@@ -40,7 +40,8 @@ func CreateFile(path string, mode os.FileMode) (*File, error) {
 		kept := fmt.Sprintf("reprise-%016x-%s", rand.Uint64(), filepath.Base(path))
 		o, err := CreateFile(filepath.Join(os.TempDir(), kept), private)
 		if err != nil {
-			return nil, fmt.Errorf("%s is kept in %s until it is whole: set TMPDIR to a folder that takes it: %w", path, os.TempDir(), err)
+			return nil, fmt.Errorf("%s is kept in %s until it is whole: set TMPDIR to a folder that takes it: %w", path,
+				os.TempDir(), err)
 		}
 		o.url = path
 		return o, nil
@@ -73,7 +74,8 @@ func CreateFile(path string, mode os.FileMode) (*File, error) {
 func (o *File) Write(p []byte) (int, error) {
 	n, err := o.f.Write(p)
 	if err != nil && o.url != "" {
-		err = fmt.Errorf("%s is kept in %s until it is whole: set TMPDIR to a folder with room for it: %w", o.url, os.TempDir(), err)
+		err = fmt.Errorf("%s is kept in %s until it is whole: set TMPDIR to a folder with room for it: %w", o.url,
+			os.TempDir(), err)
 	}
 	return n, err
 }

@@ -35,7 +35,8 @@ func openUnnamed(dir string, mode os.FileMode) (*os.File, error) {
 // through /proc needs no privilege.
 func linkUnnamed(f *os.File, path string) (string, error) {
 	self := fmt.Sprintf("%s/%d", ownFiles, f.Fd())
-	for name := path; ; name = filepath.Join(filepath.Dir(path), fmt.Sprintf(".%s.part-%08x", filepath.Base(path), rand.Uint32())) {
+	for name := path; ; name = filepath.Join(filepath.Dir(path),
+		fmt.Sprintf(".%s.part-%08x", filepath.Base(path), rand.Uint32())) {
 		err := unix.Linkat(unix.AT_FDCWD, self, unix.AT_FDCWD, name, unix.AT_SYMLINK_FOLLOW)
 		if err == nil {
 			return name, nil

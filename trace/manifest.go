@@ -96,9 +96,11 @@ func readManifest(dir string) (m Manifest, meta Meta, err error) {
 // noManifest says what a folder without a manifest is.
 func noManifest(dir string) error {
 	if found, _ := objectstore.Glob(objectstore.Join(dir, "part-*-of-*.parquet")); len(found) > 0 {
-		return fmt.Errorf("%s has partitions of a trace and no %s: what writes them has not ended, or failed", dir, ManifestName)
+		return fmt.Errorf("%s has partitions of a trace and no %s: what writes them has not ended, or failed",
+			dir, ManifestName)
 	}
-	return fmt.Errorf("%s is a directory: name a trace or a workload in it. It has no %s, so it is no partitioned trace", dir, ManifestName)
+	return fmt.Errorf("%s is a directory: name a trace or a workload in it. It has no %s, so it is no "+
+		"partitioned trace", dir, ManifestName)
 }
 
 // parseManifest reads a manifest that contradicts itself nowhere. Errors quote nothing of it.
@@ -121,7 +123,8 @@ func parseManifest(text []byte) (m Manifest, meta Meta, err error) {
 		sum, err := hex.DecodeString(p.SHA256)
 		switch {
 		case p.Name != name:
-			return m, meta, fmt.Errorf("entry %d of %d is not %s: a partition is missing in it, repeated or of another trace", i+1, len(m.Partitions), name)
+			return m, meta, fmt.Errorf("entry %d of %d is not %s: a partition is missing in it, repeated or of "+
+				"another trace", i+1, len(m.Partitions), name)
 		case p.Rows < 0 || p.Bytes < 0 || err != nil || len(sum) != 32 || rows+p.Rows < rows:
 			return m, meta, fmt.Errorf("what it says of %s is impossible", name)
 		case (p.Rows > 0) != (p.FirstNS != nil) || (p.Rows > 0) != (p.LastNS != nil):

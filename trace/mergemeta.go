@@ -24,7 +24,8 @@ func JoinMeta(names []string, metas []Meta) (Meta, error) {
 		m := &metas[i]
 		for digest := range strings.SplitSeq(m.Digest, ",") {
 			if before, twice := seen[digest]; twice && digest != "" {
-				return Meta{}, fmt.Errorf("%s and %s hold the same rows (digest %.15s…): leave one out", before, names[i], digest)
+				return Meta{}, fmt.Errorf("%s and %s hold the same rows (digest %.15s…): leave one out",
+					before, names[i], digest)
 			}
 			seen[digest] = names[i]
 		}
@@ -32,7 +33,8 @@ func JoinMeta(names []string, metas []Meta) (Meta, error) {
 			return Meta{}, fmt.Errorf("%s %s, as %s has: they do not fit together", names[i], why, names[0])
 		}
 		if m.Card != "" && (m.Tier == "partner" || m.Tier == "public") {
-			return Meta{}, fmt.Errorf("%s is of tier %s, and its privacy card holds for it alone: join the internal traces, and release the result", names[i], m.Tier)
+			return Meta{}, fmt.Errorf("%s is of tier %s, and its privacy card holds for it alone: join the internal "+
+				"traces, and release the result", names[i], m.Tier)
 		}
 		out.join(m)
 	}

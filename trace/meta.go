@@ -33,23 +33,28 @@ type Meta struct {
 	TimeUnit     string  // detected unit of the source's times, such as ms
 	Timing       string  // how times were made up, when the source has none
 	Capture      Capture // when the source was recorded, as declared; its begin is arrival 0
-	Captures     string  // ids of the captures that the rows come from, by commas: each is random and born with its import or recording
-	Sessions     string  // source, inferred, or empty for none
-	Categories   string  // version of the rule that gave categories, see [CategoryRule]; empty for the first, and several by commas
-	SessionDoubt string  // of inferred ones: the share of their turns that may be chance, as estimated, decimal
-	Tier         string  // internal, partner, public
-	Unit         string  // unit of privacy, such as request or user
-	Card         string  // privacy card, JSON
-	CardHash     string  // hex SHA-256 of Card
-	Breakers     string  // where near-identical prompts of the source part, JSON: see profile.Breakers
-	Seed         string  // seed of generated rows and prompts, decimal
-	Text         string  // what prompts are written in, see [TextWords]; empty for words without meaning
-	Corpus       string  // digest of the corpus for [TextCorpus], as "sha256:" and hex
-	SharedTails  string  // [TailsShared] when a block that completes a partial one begins with its tokens
-	Keys         string  // of what was recorded, by commas: the ids of the shared keys, and "ephemeral" for each other; empty for one such
-	Source       string  // SHA-256 of the file that all rows come from, hex after "sha256:", of a format in which data sets are published; empty for a part of it
-	Raw          string  // digest of the raw file that keeps the text of the rows; empty where none does
-	Digest       string  // digest of the rows, see [Digest]
+	// ids of the captures that the rows come from, by commas: each is random and born with its import or recording
+	Captures string
+	Sessions string // source, inferred, or empty for none
+	// version of the rule that gave categories, see [CategoryRule]; empty for the first, and several by commas
+	Categories   string
+	SessionDoubt string // of inferred ones: the share of their turns that may be chance, as estimated, decimal
+	Tier         string // internal, partner, public
+	Unit         string // unit of privacy, such as request or user
+	Card         string // privacy card, JSON
+	CardHash     string // hex SHA-256 of Card
+	Breakers     string // where near-identical prompts of the source part, JSON: see profile.Breakers
+	Seed         string // seed of generated rows and prompts, decimal
+	Text         string // what prompts are written in, see [TextWords]; empty for words without meaning
+	Corpus       string // digest of the corpus for [TextCorpus], as "sha256:" and hex
+	SharedTails  string // [TailsShared] when a block that completes a partial one begins with its tokens
+	// of what was recorded, by commas: the ids of the shared keys, and "ephemeral" for each other; empty for one such
+	Keys string
+	// SHA-256 of the file that all rows come from, hex after "sha256:", of a format in which data sets are published;
+	// empty for a part of it
+	Source string
+	Raw    string // digest of the raw file that keeps the text of the rows; empty where none does
+	Digest string // digest of the rows, see [Digest]
 }
 
 // PartialTail is the block convention of every trace so far: when the
@@ -77,10 +82,12 @@ func (m *Meta) fields() []struct {
 		{"schema", &m.Schema}, {"block_convention", &m.Convention},
 		{"tokenizer", &m.Tokenizer}, {"template", &m.Template},
 		{"source_format", &m.SourceFormat}, {"time_unit", &m.TimeUnit}, {"timing", &m.Timing},
-		{"sessions", &m.Sessions}, {"session_doubt", &m.SessionDoubt}, {"categories", &m.Categories}, {"tier", &m.Tier}, {"unit", &m.Unit},
+		{"sessions", &m.Sessions}, {"session_doubt", &m.SessionDoubt}, {"categories", &m.Categories}, {"tier", &m.Tier},
+		{"unit", &m.Unit},
 		{"card", &m.Card}, {"card_sha256", &m.CardHash}, {"breakers", &m.Breakers}, {"seed", &m.Seed},
 		{"prompt_text", &m.Text}, {"corpus_sha256", &m.Corpus}, {"shared_tails", &m.SharedTails},
-		{"recording_keys", &m.Keys}, {"capture_ids", &m.Captures}, {"source_sha256", &m.Source}, {"raw_digest", &m.Raw}, {"digest", &m.Digest},
+		{"recording_keys", &m.Keys}, {"capture_ids", &m.Captures}, {"source_sha256", &m.Source}, {"raw_digest", &m.Raw},
+		{"digest", &m.Digest},
 	}
 }
 

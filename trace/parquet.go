@@ -228,7 +228,8 @@ func sameColumns(got, want *parquet.Schema, added []string) error {
 		if !ok {
 			return fmt.Errorf("it has no column %q", path[0])
 		}
-		nulls := g.MaxDefinitionLevel == w.MaxDefinitionLevel || g.MaxDefinitionLevel == 0 && w.Node.Optional() && w.Node.Leaf()
+		nulls := g.MaxDefinitionLevel == w.MaxDefinitionLevel ||
+			g.MaxDefinitionLevel == 0 && w.Node.Optional() && w.Node.Leaf()
 		if g.Node.Type().Kind() != w.Node.Type().Kind() || g.MaxRepetitionLevel != w.MaxRepetitionLevel || !nulls {
 			return fmt.Errorf("its column %q has the wrong type", path[0])
 		}
@@ -331,7 +332,8 @@ func (w *RequestWriter) Close(meta Meta) error {
 // holds refuses rows of which the last arrives after the end of a declared capture.
 func (m *Meta) holds(rows, last int64) error {
 	if c := m.Capture; c.Declared() && rows > 0 && last >= int64(c.Length()) {
-		return fmt.Errorf("row %d arrives %v after the declared end of the capture", rows-1, time.Duration(last)-c.Length())
+		return fmt.Errorf("row %d arrives %v after the declared end of the capture", rows-1,
+			time.Duration(last)-c.Length())
 	}
 	return nil
 }

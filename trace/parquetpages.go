@@ -40,7 +40,9 @@ const (
 )
 
 // ErrPage says that a page of a Parquet file takes more than any should, or not what it claims.
-var ErrPage = errors.New("it is damaged or made to take all memory: a page of a column, or the footer, claims or unpacks to more than is allowed (a page of 128 MiB or 8 million values, pages of 256 MiB at once). If it is sound, write it anew with smaller pages, such as data_page_size and write_batch_size of pyarrow say")
+var ErrPage = errors.New("it is damaged or made to take all memory: a page of a column, or the footer, claims or " +
+	"unpacks to more than is allowed (a page of 128 MiB or 8 million values, pages of 256 MiB at once). If it is " +
+	"sound, write it anew with smaller pages, such as data_page_size and write_batch_size of pyarrow say")
 
 // A checkedFile is a Parquet file of which the library sees no page that was not looked at
 // before: one that is as large as it says, and has as many values.
@@ -78,7 +80,8 @@ func (f *checkedFile) expect(m *format.FileMetaData) error {
 			if meta.DictionaryPageOffset != 0 {
 				from = meta.DictionaryPageOffset
 			}
-			if i >= len(levels) || from < 0 || meta.TotalCompressedSize < 0 || from > math.MaxInt64-meta.TotalCompressedSize {
+			if i >= len(levels) || from < 0 || meta.TotalCompressedSize < 0 ||
+				from > math.MaxInt64-meta.TotalCompressedSize {
 				return errBroken
 			}
 			if meta.TotalCompressedSize == 0 {
@@ -146,7 +149,9 @@ func levelsOf(schema []format.SchemaElement) (leaves []parquetLevels) {
 func (f *checkedFile) ReadAt(p []byte, off int64) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	i, found := slices.BinarySearchFunc(f.chunks, off, func(c *pageChunk, off int64) int { return int(min(max(c.from-off, -1), 1)) })
+	i, found := slices.BinarySearchFunc(f.chunks, off, func(c *pageChunk, off int64) int {
+		return int(min(max(c.from-off, -1), 1))
+	})
 	if !found && i > 0 {
 		i--
 	}
@@ -180,7 +185,8 @@ func (f *checkedFile) check(c *pageChunk) (err error) {
 		return err
 	case packed < 0 || packed > c.to-c.checked-n || header.UncompressedPageSize < 0 || values < 0:
 		return errBroken
-	case values*int64(max(c.leaf.length, 0)) > MaxParquetPage, packed > MaxParquetPage || header.UncompressedPageSize > MaxParquetPage || values > MaxPageValues:
+	case values*int64(max(c.leaf.length, 0)) > MaxParquetPage, packed > MaxParquetPage ||
+		header.UncompressedPageSize > MaxParquetPage || values > MaxPageValues:
 		return ErrPage
 	}
 
@@ -319,7 +325,8 @@ func (f *checkedFile) unpack(codec format.CompressionCodec, packed []byte, claim
 		return data, nil
 	case format.Zstd:
 		if f.zstd == nil {
-			f.zstd, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(MaxParquetPage)) // of sound options
+			// of sound options
+			f.zstd, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(MaxParquetPage))
 		}
 		stream = f.zstd
 		if f.zstd.Reset(bytes.NewReader(packed)) != nil {
@@ -590,7 +597,8 @@ func checkIndexes(r io.ReaderAt, size int64, m *format.FileMetaData) error {
 		}
 		for j := range m.RowGroups[i].Columns {
 			c := &m.RowGroups[i].Columns[j]
-			for _, at := range [][2]int64{{c.ColumnIndexOffset, int64(c.ColumnIndexLength)}, {c.OffsetIndexOffset, int64(c.OffsetIndexLength)}} {
+			for _, at := range [][2]int64{{c.ColumnIndexOffset, int64(c.ColumnIndexLength)},
+				{c.OffsetIndexOffset, int64(c.OffsetIndexLength)}} {
 				if at[0] == 0 && at[1] == 0 {
 					continue
 				}

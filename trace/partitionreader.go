@@ -60,7 +60,8 @@ func (s *partitionSet) onlyListed() error {
 	}
 	for _, e := range entries {
 		name := e.Name()
-		if _, of, ok := parsePartitionName(name); ok && of == len(s.manifest.Partitions) || name[0] == '.' || filepath.Ext(name) != ".parquet" {
+		if _, of, ok := parsePartitionName(name); ok && of == len(s.manifest.Partitions) || name[0] == '.' ||
+			filepath.Ext(name) != ".parquet" {
 			continue
 		}
 		return fmt.Errorf("%s is foreign: %s does not list it. Move it elsewhere", s.path(name), ManifestName)
@@ -94,7 +95,8 @@ func (s *partitionSet) file(i int) (objectstore.File, error) {
 	path := s.path(p.Name)
 	f, err := objectstore.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("%s is missing, which %s lists: copy it again, or make the trace again", path, ManifestName)
+		return nil, fmt.Errorf("%s is missing, which %s lists: copy it again, or make the trace again",
+			path, ManifestName)
 	}
 	if err != nil {
 		return nil, err
@@ -103,7 +105,8 @@ func (s *partitionSet) file(i int) (objectstore.File, error) {
 	switch {
 	case err != nil:
 	case info.Size() < p.Bytes:
-		err = fmt.Errorf("%s is cut off: it has %d bytes, and %s says %d. Copy it again", path, info.Size(), ManifestName, p.Bytes)
+		err = fmt.Errorf("%s is cut off: it has %d bytes, and %s says %d. Copy it again", path, info.Size(),
+			ManifestName, p.Bytes)
 	case info.Size() > p.Bytes:
 		err = fmt.Errorf("%s is foreign: it has %d bytes, and %s says %d", path, info.Size(), ManifestName, p.Bytes)
 	}
@@ -190,7 +193,8 @@ func (s *partitionSet) acquire(i int) (f objectstore.File, err error) {
 			return nil, err
 		}
 		if sum != p.SHA256 {
-			return nil, fmt.Errorf("%s is damaged or foreign: its SHA-256 is not that in %s. Copy it again", s.path(p.Name), ManifestName)
+			return nil, fmt.Errorf("%s is damaged or foreign: its SHA-256 is not that in %s. Copy it again",
+				s.path(p.Name), ManifestName)
 		}
 		s.checked[i] = true
 	}

@@ -32,7 +32,8 @@ type partitionWriter struct {
 
 func createPartition(dir string, i, of int) (*partitionWriter, error) {
 	if of < 1 || of > MaxPartitions || i < 0 || i >= of {
-		return nil, fmt.Errorf("there is no partition %d of %d: they count from 0, and there are at most %d", i, of, MaxPartitions)
+		return nil, fmt.Errorf("there is no partition %d of %d: they count from 0, and there are at most %d", i,
+			of, MaxPartitions)
 	}
 	w := &partitionWriter{sum: sha256.New(), p: Partition{Name: PartitionName(i, of)}}
 	var err error
@@ -59,7 +60,8 @@ func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 func (w *partitionWriter) Write(rows []Request) (int, error) {
 	for i := range rows {
 		if rows[i].ArrivalNS < w.last {
-			return 0, fmt.Errorf("row %d arrives before the row above it: a trace must be sorted by arrival", w.before+w.p.Rows+int64(i))
+			return 0, fmt.Errorf("row %d arrives before the row above it: a trace must be sorted by arrival",
+				w.before+w.p.Rows+int64(i))
 		}
 		w.last = rows[i].ArrivalNS
 	}
@@ -140,7 +142,8 @@ func CreatePartitioned(dir string, partitions int, rows int64, f func(Writer[Req
 }
 
 // writePartitions writes partitions and then their manifest into a folder.
-func writePartitions(dir string, partitions int, rows int64, f func(Writer[Request]) (Meta, error)) (m Manifest, mode os.FileMode, err error) {
+func writePartitions(dir string, partitions int, rows int64,
+	f func(Writer[Request]) (Meta, error)) (m Manifest, mode os.FileMode, err error) {
 	w := &partitionsWriter{dir: dir, of: partitions, total: rows, digest: NewDigest()}
 	defer w.abort()
 	meta, err := f(w)
@@ -382,13 +385,15 @@ func foundPartitions(dir string) (m Manifest, err error) {
 		i, of, ok := parsePartitionName(name)
 		switch {
 		case !ok && filepath.Ext(name) == ".parquet" && name[0] != '.':
-			return m, fmt.Errorf("%s is no partition: it has not a name like %s", objectstore.Join(dir, name), PartitionName(0, 1))
+			return m, fmt.Errorf("%s is no partition: it has not a name like %s", objectstore.Join(dir, name),
+				PartitionName(0, 1))
 		case !ok:
 			continue
 		case first == "":
 			first, total = name, of
 		case of != total:
-			return m, fmt.Errorf("%s and %s are of two numbers of partitions: remove those of the one that is not wanted", objectstore.Join(dir, first), name)
+			return m, fmt.Errorf("%s and %s are of two numbers of partitions: remove those of the one that "+
+				"is not wanted", objectstore.Join(dir, first), name)
 		}
 		have[i] = true
 	}

@@ -36,7 +36,8 @@ func (s *Sorted) Pass(ctx context.Context, begin func(row int64), take func(row 
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	// Each has room for all batches, so that nothing waits but for a batch.
-	free, read, taken := make(chan *passBatch, PassBatches), make(chan *passBatch, PassBatches), make(chan *passBatch, PassBatches)
+	free, read, taken := make(chan *passBatch, PassBatches), make(chan *passBatch, PassBatches),
+		make(chan *passBatch, PassBatches)
 	for range PassBatches {
 		free <- &passBatch{dec: rowDecoder{like: s.like}}
 	}

@@ -25,7 +25,8 @@ const byWhom = `(?: (?:by|for|due to|per|because of)(?: [\w-]+){0,4}? ` +
 var markers = []marker{
 	{may: maySayHidden, forms: []*regexp.Regexp{
 		// [REDACTED EMAIL], <redacted>, __REDACTED__, [REDACTED_TEXT len=9 sha=0a1b]
-		regexp.MustCompile(`^[\[({<*_#]+(?:[a-z]+[ _-]){0,3}` + hidden + `(?:[^a-z\[\](){}<>][^\[\](){}<>]{0,100})?[\])}>*_#]+$`),
+		regexp.MustCompile(`^[\[({<*_#]+(?:[a-z]+[ _-]){0,3}` + hidden +
+			`(?:[^a-z\[\](){}<>][^\[\](){}<>]{0,100})?[\])}>*_#]+$`),
 		// REDACTED, redacted-by-litellm
 		regexp.MustCompile(`^redacted(?:[^a-z].{0,80})?$`),
 		// removed by policy
@@ -34,9 +35,11 @@ var markers = []marker{
 		regexp.MustCompile(`^(?:the |this |your |all )?(?:content|message|prompt|text|input|output|response|completion|data)s?` +
 			`(?: (?:was|were|is|are|has been|have been))? ` + hidden + byWhom + `?[.!]?$`),
 	}},
-	{may: startsWith("*", "•", "█", "■", "●", "▇"), forms: []*regexp.Regexp{regexp.MustCompile(`^(?:[*•█■●▇] ?){3,}$`)}},
+	{may: startsWith("*", "•", "█", "■", "●", "▇"),
+		forms: []*regexp.Regexp{regexp.MustCompile(`^(?:[*•█■●▇] ?){3,}$`)}},
 	// an MD5, a SHA-1 or a SHA-256 in hex
-	{may: func(line string) bool { return len(line) == 32 || len(line) == 40 || len(line) == 64 }, forms: []*regexp.Regexp{regexp.MustCompile(`^[0-9a-f]+$`)}, value: true},
+	{may: func(line string) bool { return len(line) == 32 || len(line) == 40 || len(line) == 64 },
+		forms: []*regexp.Regexp{regexp.MustCompile(`^[0-9a-f]+$`)}, value: true},
 	// sha256:0a1b2c, {"sha256":"0a1b2c"}
 	{may: startsWith("sha", "md5", "hmac", "{", "[", "<"), forms: []*regexp.Regexp{
 		regexp.MustCompile(`^[\[({<]*"?(?:hmac-?)?(?:sha-?(?:1|256|384|512)|md5)"?\s?[:=]\s?"?[0-9a-f]{6,128}"?[\])}>]*$`)}, value: true},

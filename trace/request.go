@@ -15,19 +15,20 @@ import (
 // as the writer says. A tag zstd asks for its usual level, for numbers that look
 // random: the fastest hardly makes those smaller.
 type Request struct {
-	ArrivalNS int64   `parquet:"arrival_ns,delta,zstd"`  // nanoseconds since the begin of the trace, see [Meta]
-	Session   *int64  `parquet:"session,optional"`       // dense from 0, in order of appearance
-	Turn      *int32  `parquet:"turn,optional"`          // from 0 within the thread, or the session where threads are not told
-	Parents   []int64 `parquet:"parents,list"`           // rows that must be done before this one may be sent
-	ThinkNS   *int64  `parquet:"think_ns,optional,zstd"` // from the last parent's completion: human time
-	ToolNS    *int64  `parquet:"tool_ns,optional,zstd"`  // from the last parent's completion: tool time
-	User      *int64  `parquet:"user,optional"`          // pseudonymous end user or tenant, dense
-	Model     string  `parquet:"model,optional,dict"`    // relabelled unless kept on request
-	Adapter   string  `parquet:"adapter,optional,dict"`  // LoRA or the like, relabelled
-	Kind      string  `parquet:"kind,optional,dict"`     // chat, completion, embedding
-	Class     *string `parquet:"class,optional,dict"`    // priority or SLO class, relabelled
-	Replica   *string `parquet:"replica,optional,dict"`  // which server answered, relabelled
-	Category  string  `parquet:"category,optional,dict"`
+	ArrivalNS int64  `parquet:"arrival_ns,delta,zstd"` // nanoseconds since the begin of the trace, see [Meta]
+	Session   *int64 `parquet:"session,optional"`      // dense from 0, in order of appearance
+	// from 0 within the thread, or the session where threads are not told
+	Turn     *int32  `parquet:"turn,optional"`
+	Parents  []int64 `parquet:"parents,list"`           // rows that must be done before this one may be sent
+	ThinkNS  *int64  `parquet:"think_ns,optional,zstd"` // from the last parent's completion: human time
+	ToolNS   *int64  `parquet:"tool_ns,optional,zstd"`  // from the last parent's completion: tool time
+	User     *int64  `parquet:"user,optional"`          // pseudonymous end user or tenant, dense
+	Model    string  `parquet:"model,optional,dict"`    // relabelled unless kept on request
+	Adapter  string  `parquet:"adapter,optional,dict"`  // LoRA or the like, relabelled
+	Kind     string  `parquet:"kind,optional,dict"`     // chat, completion, embedding
+	Class    *string `parquet:"class,optional,dict"`    // priority or SLO class, relabelled
+	Replica  *string `parquet:"replica,optional,dict"`  // which server answered, relabelled
+	Category string  `parquet:"category,optional,dict"`
 
 	InputTokens     int32  `parquet:"input_tokens,zstd"`
 	OutputTokens    *int32 `parquet:"output_tokens,optional,zstd"` // nil where the source does not tell

@@ -64,7 +64,8 @@ func (s *Shelf) Row(i int64, r *Request) error {
 	if i > 0 {
 		from = s.ends[i-1]
 	}
-	b, err := s.spill.Reader(max(int(s.ends[i]-from), 2*binary.MaxVarintLen64), Extent{from, s.ends[i] - from}).Next(int(s.ends[i] - from))
+	b, err := s.spill.Reader(max(int(s.ends[i]-from), 2*binary.MaxVarintLen64), Extent{from, s.ends[i] - from}).Next(
+		int(s.ends[i] - from))
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,8 @@ type head[T TextFree] struct {
 
 // NewSideBySide reads so many rows of each reader at once. Compare says which of two rows comes
 // first, as [cmp.Compare] does, by the index of each one's reader and the row.
-func NewSideBySide[T TextFree](readers []Reader[T], batch int, compare func(i int, a *T, j int, b *T) int) *SideBySide[T] {
+func NewSideBySide[T TextFree](readers []Reader[T], batch int, compare func(i int, a *T, j int,
+	b *T) int) *SideBySide[T] {
 	s := &SideBySide[T]{heads: heads[T]{compare: compare}}
 	for i, r := range readers {
 		s.heads.of = append(s.heads.of, &head[T]{Reader: r, i: i, batch: make([]T, batch)})

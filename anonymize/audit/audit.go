@@ -45,7 +45,8 @@ func Run(ctx context.Context, c *Case, only []string) (Result, error) {
 		checks = slices.DeleteFunc(checks, func(check Check) bool { return !slices.Contains(only, check.Name) })
 	}
 	var err error
-	r := Result{Schema: resultSchema, Version: c.Version, Kind: c.Output.Kind, Tier: c.Output.Tier(), CardSHA256: c.Output.Meta["card_sha256"]}
+	r := Result{Schema: resultSchema, Version: c.Version, Kind: c.Output.Kind, Tier: c.Output.Tier(),
+		CardSHA256: c.Output.Meta["card_sha256"]}
 	if r.Digest, r.FileSHA256, err = c.Output.digests(ctx); err != nil {
 		return r, err
 	}
@@ -80,15 +81,18 @@ var ErrNoCheck = errors.New("unknown check")
 func Checks() []Check {
 	return []Check{
 		{"card", "the file names its tier and has a matching privacy card", 0, card},
-		{nonInterference, "renaming everything that the source names does not change the output", NeedsTrace | NeedsBefore, interference},
+		{nonInterference, "renaming everything that the source names does not change the output",
+			NeedsTrace | NeedsBefore, interference},
 		{"times", "times of a release are not those of the source, nor close to them", NeedsTrace | NeedsBefore, times},
-		{"neighbours", "without one user the source gives the counts of a release the same but for what its noise hides", NeedsBefore, neighbours},
+		{"neighbours", "without one user the source gives the counts of a release the same but for what its " +
+			"noise hides", NeedsBefore, neighbours},
 		{"ids", "block ids are numbered by first appearance and cannot be computed from a known text", NeedsTrace, ids},
 		{"container", "a Parquet file repeats no values in bounds, filters or dictionaries", 0, container},
 		{"free-text", "every string is a closed word, a label or the tool's own", 0, freeText},
 		{"canaries", "no planted string is in the output, in any encoding", NeedsCanaries, canaries},
 		{"numbers", "no planted number is among the values of the output", NeedsCanaries, numeric},
-		{"linkage", "nobody tells who was in the source of a release; its rows are no closer to real ones than people are to each other", NeedsTrace, linkage},
+		{"linkage", "nobody tells who was in the source of a release; its rows are no closer to real ones than " +
+			"people are to each other", NeedsTrace, linkage},
 		{"composition", "several outputs of one source together stay within the limits of each", 0, composition},
 	}
 }

@@ -49,7 +49,8 @@ func (c *Case) scan(numbers bool) Finding {
 	if err != nil {
 		return broken(err)
 	}
-	fig := Figures{"planted": len(planted), "found": len(h.Strings), "bytes_scanned": h.Bytes, "values_compared": h.Values}
+	fig := Figures{"planted": len(planted), "found": len(h.Strings), "bytes_scanned": h.Bytes,
+		"values_compared": h.Values}
 	if len(h.Where) > 0 {
 		fig["found_in"] = h.Where
 	}
@@ -60,7 +61,8 @@ func (c *Case) scan(numbers bool) Finding {
 	case len(h.Strings) == 0:
 		return passed(fig, "none of %d planted %s is in the output", len(planted), what)
 	case numbers && c.Output.Tier() == anonymize.Internal:
-		return passed(fig, "%d of %d planted numbers are in the output, as tier internal keeps exact lengths and times: report only", len(h.Strings), len(planted))
+		return passed(fig, "%d of %d planted numbers are in the output, as tier internal keeps exact lengths and "+
+			"times: report only", len(h.Strings), len(planted))
 	}
 	return failed(fig, "%d of %d planted %s are in the output", len(h.Strings), len(planted), what)
 }

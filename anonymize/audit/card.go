@@ -37,7 +37,9 @@ func card(_ context.Context, c *Case) Finding {
 		return failed(nil, "the trace does not name the digest of its rows")
 	}
 	if o.former() {
-		return failed(nil, "its rows are requests of the source, made coarser by an earlier version: a few that are known single out many of its sessions. No version makes or judges such releases any more. Make a new one of the source: reprise anonymize TRACE -o OUTPUT")
+		return failed(nil, "its rows are requests of the source, made coarser by an earlier version: a few that are "+
+			"known single out many of its sessions. No version makes or judges such releases any more. Make a new "+
+			"one of the source: reprise anonymize TRACE -o OUTPUT")
 	}
 	sum := sha256.Sum256([]byte(text))
 	if hex.EncodeToString(sum[:]) != o.Meta["card_sha256"] {
@@ -54,7 +56,8 @@ func card(_ context.Context, c *Case) Finding {
 	if json.Unmarshal([]byte(text), &said) != nil || said.Tier != tier {
 		return failed(nil, "the output says tier %s, and its card another", tier)
 	}
-	if said.Schema != anonymize.CardSchema && tier != anonymize.Public { // that of a public model of an earlier version has a layout of its own
+	if said.Schema != anonymize.CardSchema && tier != anonymize.Public {
+		// that of a public model of an earlier version has a layout of its own
 		return failed(nil, "the privacy card does not have the schema %s", anonymize.CardSchema)
 	}
 	if s := said.Sessions; s != nil {
@@ -66,7 +69,9 @@ func card(_ context.Context, c *Case) Finding {
 		}
 	}
 	if tier == anonymize.Public && said.Sessions == nil && said.Public.CaptureNS <= 0 {
-		return failed(nil, "its times count from the first request of the source, which no noise hides: the card names no declared capture window. Import the source anew with --capture-begin and --capture-end, and release that")
+		return failed(nil, "its times count from the first request of the source, which no noise hides: the card "+
+			"names no declared capture window. Import the source anew with --capture-begin and --capture-end, and "+
+			"release that")
 	}
 	if tier == anonymize.Public && said.Sessions == nil {
 		return inconclusive(nil, formerPublic)

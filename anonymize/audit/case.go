@@ -92,7 +92,8 @@ func sourceOf(t *trace.Trace) anonymize.Source {
 
 // importLog imports the source log into a private trace. change, if any, is put
 // between the log and the import.
-func (c *Case) importLog(ctx context.Context, change func(*anonymize.Policy, trace.EntryReader) trace.EntryReader) (*trace.Trace, error) {
+func (c *Case) importLog(ctx context.Context, change func(*anonymize.Policy,
+	trace.EntryReader) trace.EntryReader) (*trace.Trace, error) {
 	log, err := c.Log.Open()
 	if err != nil {
 		return nil, err
@@ -101,7 +102,8 @@ func (c *Case) importLog(ctx context.Context, change func(*anonymize.Policy, tra
 }
 
 // importOpened imports a log that was opened, and closes it.
-func (c *Case) importOpened(ctx context.Context, log *Opened, change func(*anonymize.Policy, trace.EntryReader) trace.EntryReader) (*trace.Trace, error) {
+func (c *Case) importOpened(ctx context.Context, log *Opened, change func(*anonymize.Policy,
+	trace.EntryReader) trace.EntryReader) (*trace.Trace, error) {
 	defer log.Close()
 	p, entries := c.Log.Policy, log.Entries
 	if log.Policy != nil {

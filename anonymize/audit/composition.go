@@ -59,15 +59,18 @@ func composition(ctx context.Context, c *Case) Finding {
 		apart = fmt.Sprintf(" (%.3g as a sum, which a ledger limits)", sum)
 	}
 	if n := len(list) - len(most); n > 0 {
-		apart += fmt.Sprintf("; nothing is added by %s of other captures, by session or request", page.Many(int64(n), "release"))
+		apart += fmt.Sprintf("; nothing is added by %s of other captures, by session or request",
+			page.Many(int64(n), "release"))
 	}
 	if total.Epsilon > synth.MaxEpsilon {
-		return failed(fig, "%d releases %shave ε = %.3g together, above the limit of %d%s", len(most), of, total.Epsilon, synth.MaxEpsilon, apart)
+		return failed(fig, "%d releases %shave ε = %.3g together, above the limit of %d%s", len(most), of,
+			total.Epsilon, synth.MaxEpsilon, apart)
 	}
 	if captures == 1 {
 		of = ""
 	}
-	return passed(fig, "%d releases %shave ε = %.3g together, within the limit of %d%s", len(most), of, total.Epsilon, synth.MaxEpsilon, apart)
+	return passed(fig, "%d releases %shave ε = %.3g together, within the limit of %d%s", len(most), of, total.Epsilon,
+		synth.MaxEpsilon, apart)
 }
 
 // releasedBy is what an output was released by. why says what keeps it from being added up.
@@ -88,7 +91,8 @@ func releasedBy(o *Output) (r released, why string, err error) {
 			r.Selection = of.Trunks.Delta
 		}
 	default:
-		return r, fmt.Sprintf("one of the outputs is of tier %s and not drawn from noisy counts: what it tells beside others is not limited by any rule", orNone(o.Tier())), nil
+		return r, fmt.Sprintf("one of the outputs is of tier %s and not drawn from noisy counts: what it tells "+
+			"beside others is not limited by any rule", orNone(o.Tier())), nil
 	}
 	b, err := json.Marshal(statement)
 	r.statement = string(b)

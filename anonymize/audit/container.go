@@ -28,9 +28,11 @@ func container(_ context.Context, c *Case) Finding {
 	}
 	names := slices.Sorted(maps.Keys(found))
 	if len(names) > 0 {
-		return failed(Figures{"found": names}, "the file repeats values where readers of its columns do not look, or tells who wrote it")
+		return failed(Figures{"found": names},
+			"the file repeats values where readers of its columns do not look, or tells who wrote it")
 	}
-	return passed(Figures{"columns": columns}, "no statistics, bounds, Bloom filters or dictionaries of numbers, and the constant creator")
+	return passed(Figures{"columns": columns},
+		"no statistics, bounds, Bloom filters or dictionaries of numbers, and the constant creator")
 }
 
 // repeated counts where a file repeats its values.
@@ -49,14 +51,17 @@ func repeated(f *parquet.File, found map[string]int) error {
 				found["Bloom filters"]++
 			}
 			//lint:ignore SA1019 older writers still have PlainDictionary
-			if m.Type != format.ByteArray && (m.DictionaryPageOffset != 0 || slices.Contains(m.Encoding, format.RLEDictionary) || slices.Contains(m.Encoding, format.PlainDictionary)) {
+			if m.Type != format.ByteArray &&
+				(m.DictionaryPageOffset != 0 || slices.Contains(m.Encoding, format.RLEDictionary) ||
+					slices.Contains(m.Encoding, format.PlainDictionary)) {
 				found["dictionaries of numbers"]++
 			}
 		}
 	}
 	for _, x := range f.ColumnIndexes() {
 		// The library writes zeros where it is told to leave bounds out.
-		if slices.ContainsFunc(slices.Concat(x.MinValues, x.MaxValues), func(b []byte) bool { return strings.Trim(string(b), "\x00") != "" }) {
+		if slices.ContainsFunc(slices.Concat(x.MinValues, x.MaxValues),
+			func(b []byte) bool { return strings.Trim(string(b), "\x00") != "" }) {
 			found["bounds in the column index"]++
 		}
 	}
@@ -94,7 +99,8 @@ func eachHeader(f *parquet.File, do func(*format.PageHeader)) (err error) {
 			for len(chunk) > 0 {
 				var h format.PageHeader
 				r := new(thrift.CompactProtocol).NewReaderFromBytes(chunk)
-				if err := thrift.NewDecoder(r).Decode(&h); err != nil || h.CompressedPageSize < 0 || r.BytesRead()+int(h.CompressedPageSize) > len(chunk) {
+				if err := thrift.NewDecoder(r).Decode(&h); err != nil || h.CompressedPageSize < 0 ||
+					r.BytesRead()+int(h.CompressedPageSize) > len(chunk) {
 					return errDecode
 				}
 				do(&h)

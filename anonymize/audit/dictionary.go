@@ -88,7 +88,8 @@ func sum256(b []byte) []byte {
 // digest adds the words of 64 bits that a digest may be cut to.
 func (d *dictionary) digest(scheme string, sum []byte) {
 	first, last := sum[:8], sum[len(sum)-8:]
-	for _, id := range []uint64{binary.BigEndian.Uint64(first), binary.LittleEndian.Uint64(first), binary.BigEndian.Uint64(last), binary.LittleEndian.Uint64(last)} {
+	for _, id := range []uint64{binary.BigEndian.Uint64(first), binary.LittleEndian.Uint64(first),
+		binary.BigEndian.Uint64(last), binary.LittleEndian.Uint64(last)} {
 		d.ids[id] = scheme
 	}
 }

@@ -35,7 +35,8 @@ func freeText(ctx context.Context, c *Case) Finding {
 			fig["looks_like"] = found
 			return failed(fig, "there is what looks like %s", strings.Join(found, ", "))
 		}
-		return passed(fig, "nothing looks like an address, a person's number or a secret; prose of a %s cannot be held against closed lists", o.Kind)
+		return passed(fig, "nothing looks like an address, a person's number or a secret; prose of a %s cannot be "+
+			"held against closed lists", o.Kind)
 	}
 	v, err := newVocabulary(ctx, c.SpillDir)
 	if err != nil {
@@ -129,7 +130,8 @@ func (t *textScan) finding() Finding {
 		fig["found_in"] = t.bad
 		return failed(fig, "%d strings are not from closed lists, labels or the tool's own words", t.count)
 	case t.kept > 0:
-		return passed(fig, "all strings are closed words, labels and the tool's own, but for %d names of models that were kept on request", t.kept)
+		return passed(fig, "all strings are closed words, labels and the tool's own, but for %d names of models that "+
+			"were kept on request", t.kept)
 	}
 	return passed(fig, "all %d strings are closed words, labels and the tool's own", t.strings)
 }
@@ -179,7 +181,8 @@ func (t *textScan) allowed(kind, column, s string) bool {
 
 // What metadata that are no words look like.
 var shapes = map[string]*regexp.Regexp{
-	"digest": digestShape, "source_digest": digestsShape, "source_sha256": digestShape, "corpus_sha256": digestShape, "workload_digest": digestShape, "raw_digest": digestShape,
+	"digest": digestShape, "source_digest": digestsShape, "source_sha256": digestShape, "corpus_sha256": digestShape,
+	"workload_digest": digestShape, "raw_digest": digestShape,
 	"card_sha256":   regexp.MustCompile(`^[0-9a-f]{64}$`),
 	"tokenizer":     regexp.MustCompile(`^([a-z0-9_]{1,24}|tokenizer\.json:[0-9a-f]{16})$`),
 	"template":      regexp.MustCompile(`^[a-z0-9.-]{1,24}(:[0-9a-f]{16})?$`),
@@ -195,10 +198,11 @@ var (
 	digestShape  = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 	digestsShape = regexp.MustCompile(`^sha256:[0-9a-f]{64}(,sha256:[0-9a-f]{64})*$`)
 	// an instant in RFC 3339, or a duration
-	captureShape = regexp.MustCompile(`^([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]{8,18}Z|([0-9.]{1,20}(h|m|s|ms|µs|ns)){1,3})$`)
-	madeBy       = regexp.MustCompile(`"tool": "reprise [0-9A-Za-z.+_-]{1,64}"`) // and its version
-	ofModel      = regexp.MustCompile(`model [0-9a-f]{12}\b`)
-	keyShape     = regexp.MustCompile(`^reprise\.[a-z_0-9]{1,40}$`)
+	captureShape = regexp.MustCompile(
+		`^([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]{8,18}Z|([0-9.]{1,20}(h|m|s|ms|µs|ns)){1,3})$`)
+	madeBy   = regexp.MustCompile(`"tool": "reprise [0-9A-Za-z.+_-]{1,64}"`) // and its version
+	ofModel  = regexp.MustCompile(`model [0-9a-f]{12}\b`)
+	keyShape = regexp.MustCompile(`^reprise\.[a-z_0-9]{1,40}$`)
 )
 
 // metadata judges a key and its value.
@@ -243,22 +247,28 @@ type form struct {
 }
 
 var forms = []form{
-	{"an e-mail address", regexp.MustCompile(`[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9-]{1,63}(\.[A-Za-z0-9-]{1,63}){0,4}\.[A-Za-z]{2,12}\b`), nil},
-	{"a card number", regexp.MustCompile(`(?:^|[^0-9.-])[3-6][0-9]{3}[ -]?[0-9]{4}[ -]?[0-9]{4}[ -]?[0-9]{4}(?:[^0-9.]|$)`), cardNumber},
+	{"an e-mail address", regexp.MustCompile(
+		`[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9-]{1,63}(\.[A-Za-z0-9-]{1,63}){0,4}\.[A-Za-z]{2,12}\b`), nil},
+	{"a card number", regexp.MustCompile(
+		`(?:^|[^0-9.-])[3-6][0-9]{3}[ -]?[0-9]{4}[ -]?[0-9]{4}[ -]?[0-9]{4}(?:[^0-9.]|$)`), cardNumber},
 	{"an IBAN", regexp.MustCompile(`\b[A-Z]{2}[0-9]{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b`), iban},
-	{"a telephone number", regexp.MustCompile(`\+[1-9][0-9]{0,2}[ .-][0-9]{2,4}[ .-][0-9]{3,4}[ .-]?[0-9]{2,4}\b`), nil},
+	{"a telephone number", regexp.MustCompile(`\+[1-9][0-9]{0,2}[ .-][0-9]{2,4}[ .-][0-9]{3,4}[ .-]?[0-9]{2,4}\b`),
+		nil},
 	{"a hardware address", regexp.MustCompile(`\b[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}\b`), nil},
 	{"a signed token (JWT)", regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.`), nil},
 	{"a private key", regexp.MustCompile(`-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----`), nil},
-	{"a key of a service", regexp.MustCompile(`\b(sk-[A-Za-z0-9_-]{20,}|AKIA[0-9A-Z]{16}|gh[pousr]_[A-Za-z0-9]{36}|AIza[0-9A-Za-z_-]{35}|xox[abprs]-[0-9A-Za-z-]{10,}|hf_[A-Za-z0-9]{30,})`), nil},
-	{"a password in a URL", regexp.MustCompile(`\b[a-z][a-z0-9+.-]{1,20}://[^/\s:@"'<>]{1,64}:[^/\s@"'<>]{1,64}@[A-Za-z0-9]`), nil},
+	{"a key of a service", regexp.MustCompile(
+		`\b(sk-[A-Za-z0-9_-]{20,}|AKIA[0-9A-Z]{16}|gh[pousr]_[A-Za-z0-9]{36}|AIza[0-9A-Za-z_-]{35}|xox[abprs]-[0-9A-Za-z-]{10,}|hf_[A-Za-z0-9]{30,})`), nil},
+	{"a password in a URL", regexp.MustCompile(
+		`\b[a-z][a-z0-9+.-]{1,20}://[^/\s:@"'<>]{1,64}:[^/\s@"'<>]{1,64}@[A-Za-z0-9]`), nil},
 }
 
 // suspicious names the forms that s has somewhere.
 func suspicious(s string) []string {
 	var out []string
 	for _, f := range forms {
-		if slices.ContainsFunc(f.shape.FindAllString(s, 10_000), func(m string) bool { return f.ok == nil || f.ok(m) }) {
+		if slices.ContainsFunc(f.shape.FindAllString(s, 10_000),
+			func(m string) bool { return f.ok == nil || f.ok(m) }) {
 			out = append(out, f.name)
 		}
 	}

@@ -16,7 +16,8 @@ import (
 var publicGuesses = []string{
 	"You are a helpful assistant.",
 	"You are ChatGPT, a large language model trained by OpenAI.",
-	"A chat between a curious user and an artificial intelligence assistant. The assistant gives helpful, detailed, and polite answers to the user's questions.",
+	"A chat between a curious user and an artificial intelligence assistant. The assistant gives helpful, detailed, " +
+		"and polite answers to the user's questions.",
 }
 
 // ids looks whether block ids are numbers and nothing else: 0, 1, 2… in the order
@@ -54,7 +55,8 @@ func ids(ctx context.Context, c *Case) Finding {
 			return broken(err)
 		}
 	}
-	fig := Figures{"block_references": refs, "distinct_blocks": distinct, "texts_guessed": texts, "ids_computed": len(known.ids), "hits": len(hits)}
+	fig := Figures{"block_references": refs, "distinct_blocks": distinct, "texts_guessed": texts,
+		"ids_computed": len(known.ids), "hits": len(hits)}
 	var schemes []string
 	for s := range hits {
 		schemes = append(schemes, s)
@@ -66,16 +68,20 @@ func ids(ctx context.Context, c *Case) Finding {
 		return failed(fig, "block ids are those that anybody can compute of a text that is known")
 	case n.wrong > 0 && !shuffled:
 		fig["rows_out_of_order"] = n.wrong
-		return failed(fig, "block, session or user ids are not 0, 1, 2… in the order of first appearance: they tell more than what is equal")
+		return failed(fig, "block, session or user ids are not 0, 1, 2… in the order of first appearance: they tell "+
+			"more than what is equal")
 	case shuffled && n.blocks != uint64(distinct):
 		return failed(fig, "block ids of the workload are not 0 to n-1: they tell more than what is equal")
 	case refs == 0:
-		return passed(fig, "the trace has no block ids; sessions and users are numbered in the order of first appearance")
+		return passed(fig, "the trace has no block ids; sessions and users are numbered in the order of "+
+			"first appearance")
 	}
 	if shuffled {
-		return passed(fig, "ids of the workload are 0 to n-1 in an order that a seed gave, and none of %d computed of known texts is among them", len(known.ids))
+		return passed(fig, "ids of the workload are 0 to n-1 in an order that a seed gave, and none of %d computed "+
+			"of known texts is among them", len(known.ids))
 	}
-	return passed(fig, "ids are 0 to n-1 in the order of first appearance, and none of %d computed of known texts is among them", len(known.ids))
+	return passed(fig, "ids are 0 to n-1 in the order of first appearance, and none of %d computed of known texts "+
+		"is among them", len(known.ids))
 }
 
 // numbering follows ids that must count up as they appear: each is one that was
@@ -132,7 +138,8 @@ func (c *Case) dictionary() (*dictionary, int) {
 	meta := c.Output.Trace.Meta
 	// Weak keys are those that somebody may have set by hand, such as none, words,
 	// numbers and single bytes over and over.
-	keys := []string{"", "0", "secret", "key", "password", "changeme", "default", "test", "salt", "reprise", "litellm", "sk-1234", "vllm",
+	keys := []string{"", "0", "secret", "key", "password", "changeme", "default", "test", "salt", "reprise", "litellm",
+		"sk-1234", "vllm",
 		"admin", "hunter2", "prefix", "block", "hash", "none", "null", "undefined", "true", "0000", "00000000"}
 	for i := 0; i < 256 && len(keys) < weak; i++ {
 		keys = append(keys, strings.Repeat(string([]byte{byte(i)}), 32))

@@ -28,7 +28,8 @@ func interference(ctx context.Context, c *Case) Finding {
 	case tier == anonymize.Internal && c.Log == nil:
 		return skipped("it needs the source log (--source): rows of tier internal are the first that are made of it")
 	case tier != anonymize.Internal:
-		return skipped("it is of tier internal; what is drawn from noisy counts is judged by the checks neighbours and linkage")
+		return skipped("it is of tier internal; what is drawn from noisy counts is judged by the checks neighbours " +
+			"and linkage")
 	}
 	err := j.internal(ctx)
 	f := broken(err)
@@ -56,9 +57,11 @@ func (j *judge) finding() Finding {
 		j.fig["differs_in"] = j.shows
 		return failed(nil, "with everything renamed the output is another one: names of the source show")
 	case !j.same:
-		return inconclusive(nil, "what was made anew depends on no name, but it is not this output: give the source and the flags that it was made of")
+		return inconclusive(nil, "what was made anew depends on no name, but it is not this output: give the source "+
+			"and the flags that it was made of")
 	}
-	return passed(nil, "with all tokens, names, ids and times of the source renamed, rows and metadata are the same to the last bit")
+	return passed(nil, "with all tokens, names, ids and times of the source renamed, rows and metadata are the same "+
+		"to the last bit")
 }
 
 // internal imports the log as it is and renamed.
@@ -67,7 +70,8 @@ func (j *judge) internal(ctx context.Context) error {
 		return err
 	}
 	other, err := j.importLog(ctx, func(p *anonymize.Policy, e trace.EntryReader) trace.EntryReader {
-		p.Renaming = &anonymize.Renaming{Seed: j.Seed ^ 0x5ee1_ab1e_0dd5, Shift: 1000*24*time.Hour + 12345*time.Second + 678901*time.Nanosecond}
+		p.Renaming = &anonymize.Renaming{Seed: j.Seed ^ 0x5ee1_ab1e_0dd5,
+			Shift: 1000*24*time.Hour + 12345*time.Second + 678901*time.Nanosecond}
 		return e
 	})
 	if err != nil {
@@ -119,7 +123,8 @@ func (j *judge) compareRows(ctx context.Context, where string, a, b anonymize.So
 		}
 		x, y := reflect.ValueOf(r).Elem(), reflect.ValueOf(&one[0]).Elem()
 		for i := range x.NumField() {
-			if f, g := x.Field(i), y.Field(i); !reflect.DeepEqual(f.Interface(), g.Interface()) && !(f.Kind() == reflect.Slice && f.Len()+g.Len() == 0) {
+			if f, g := x.Field(i), y.Field(i); !reflect.DeepEqual(f.Interface(), g.Interface()) &&
+				!(f.Kind() == reflect.Slice && f.Len()+g.Len() == 0) {
 				name, _, _ := strings.Cut(x.Type().Field(i).Tag.Get("parquet"), ",")
 				columns[name] = true
 			}

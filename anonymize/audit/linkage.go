@@ -22,11 +22,13 @@ func linkage(ctx context.Context, c *Case) Finding {
 		if err != nil {
 			return broken(err)
 		}
-		fig := Figures{"sets": lines[setRisk](l.Sets), "points": lines[pointRisk](l.Points), "columns": lines[columnRisk](l.Columns)}
+		fig := Figures{"sets": lines[setRisk](l.Sets), "points": lines[pointRisk](l.Points),
+			"columns": lines[columnRisk](l.Columns)}
 		return passed(fig, "report only: rows of tier %s claim no anonymity; %s", orNone(o.Tier()), l.words())
 	}
 	if c.Internal == nil && c.Log == nil {
-		return skipped("of drawn rows, which are nobody's, it needs the source log (--source) or a trace of tier internal (--internal)")
+		return skipped("of drawn rows, which are nobody's, it needs the source log (--source) or a trace of tier " +
+			"internal (--internal)")
 	}
 	src, err := c.Before(ctx)
 	if err == nil && otherCapture(o.Meta["capture_ids"], src.Meta.Captures) {
@@ -57,7 +59,8 @@ func linkage(ctx context.Context, c *Case) Finding {
 // common. Where one is empty nothing tells.
 func otherCapture(a, b string) bool {
 	of := strings.Split(b, ",")
-	return a != "" && b != "" && !slices.ContainsFunc(strings.Split(a, ","), func(id string) bool { return slices.Contains(of, id) })
+	return a != "" && b != "" &&
+		!slices.ContainsFunc(strings.Split(a, ","), func(id string) bool { return slices.Contains(of, id) })
 }
 
 // halves plays the half test with the unit and the settings of the card.
@@ -73,7 +76,8 @@ func (c *Case) halves(ctx context.Context, src anonymize.Source, fig Figures) Fi
 	fig["half_test"] = h
 	switch {
 	case h.Sessions < leastTargets:
-		return inconclusive(fig, "of %d %ss in the source nothing can be told: it takes %d", h.Sessions, card.Sessions.Unit, leastTargets)
+		return inconclusive(fig, "of %d %ss in the source nothing can be told: it takes %d", h.Sessions,
+			card.Sessions.Unit, leastTargets)
 	case h.Found():
 		return failed(fig, "%s: it can be told who was in the source", h)
 	}

@@ -20,8 +20,9 @@ import (
 // are linked to. A synthesiser that keeps to the population does not come nearer
 // to real rows than these do.
 type attackResult struct {
-	Rows      int         `json:"rows"`     // of each side, for the figures
-	Distance  float64     `json:"distance"` // in octaves; chosen on other rows, where the synthetic ones were most surely better
+	Rows int `json:"rows"` // of each side, for the figures
+	// in octaves; chosen on other rows, where the synthetic ones were most surely better
+	Distance  float64     `json:"distance"`
 	Synthetic attackScore `json:"synthetic"`
 	HeldOut   attackScore `json:"held_out"`
 }
@@ -73,7 +74,8 @@ func linkAttack(synthetic, real, held []place) attackResult {
 		}
 	}
 	s, h = nearests(synthetic[half:], real[half:]), nearests(held[half:], real[half:])
-	return attackResult{Rows: len(real) - half, Distance: distance, Synthetic: s.score(distance), HeldOut: h.score(distance)}
+	return attackResult{Rows: len(real) - half, Distance: distance, Synthetic: s.score(distance),
+		HeldOut: h.score(distance)}
 }
 
 // Both ways: how far each row is from the nearest real one, and each real one from
@@ -174,8 +176,10 @@ func (c *Case) nearRows(ctx context.Context, src anonymize.Source, fig Figures) 
 	}
 	a := linkAttack(synthetic.first(n), real.first(n), held.first(n))
 	fig["attack"] = a
-	words := "within %.3g octaves, linking drawn rows to real ones has an F1 of %.3f (%.3f to %.3f), and linking real ones held out has %.3f (%.3f to %.3f)"
-	args := []any{a.Distance, a.Synthetic.F1, a.Synthetic.Low, a.Synthetic.High, a.HeldOut.F1, a.HeldOut.Low, a.HeldOut.High}
+	words := "within %.3g octaves, linking drawn rows to real ones has an F1 of %.3f (%.3f to %.3f), and linking " +
+		"real ones held out has %.3f (%.3f to %.3f)"
+	args := []any{a.Distance, a.Synthetic.F1, a.Synthetic.Low, a.Synthetic.High, a.HeldOut.F1,
+		a.HeldOut.Low, a.HeldOut.High}
 	if a.Beaten() {
 		return failed(fig, "drawn rows are nearer to real ones than people are to each other: "+words, args...)
 	}

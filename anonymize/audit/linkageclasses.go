@@ -74,7 +74,9 @@ func (c *classCounter) merge() {
 		for ; i < len(c.fresh) && c.fresh[i] == key; i++ {
 			n++
 		}
-		at, found := slices.BinarySearchFunc(have, key, func(h classCount, key uint64) int { return cmp.Compare(h.key, key) })
+		at, found := slices.BinarySearchFunc(have, key, func(h classCount, key uint64) int {
+			return cmp.Compare(h.key, key)
+		})
 		out = append(out, have[:at]...)
 		have = have[at:]
 		if found {
@@ -94,7 +96,8 @@ func (c *classCounter) merge() {
 // risk is what the classes say.
 func (c *classCounter) risk(known, of string, k int) setRisk {
 	c.merge()
-	r := setRisk{Known: known, Of: of, K: k, Classes: int64(len(c.have)), Sampled: math.Exp2(-float64(c.shift)), Smallest: math.MaxInt64}
+	r := setRisk{Known: known, Of: of, K: k, Classes: int64(len(c.have)), Sampled: math.Exp2(-float64(c.shift)),
+		Smallest: math.MaxInt64}
 	var alone, few int64
 	for _, h := range c.have {
 		r.N += h.n
@@ -111,7 +114,8 @@ func (c *classCounter) risk(known, of string, k int) setRisk {
 		return r
 	}
 	n := float64(r.N)
-	r.Unique, r.BelowK, r.Average, r.MaxRisk = float64(alone)/n, float64(few)/n, float64(r.Classes)/n, 1/float64(r.Smallest)
+	r.Unique, r.BelowK, r.Average, r.MaxRisk = float64(alone)/n, float64(few)/n, float64(r.Classes)/n,
+		1/float64(r.Smallest)
 	if c.shift > 0 {
 		// The error of a ratio of sums over classes (Cochran, Sampling Techniques).
 		squares := 0.0
@@ -133,6 +137,7 @@ func mixKey(h, x uint64) uint64 { return sample.Mix64((h ^ x) + sample.Golden) }
 
 // String is a line for people.
 func (s setRisk) String() string {
-	return fmt.Sprintf("by %s: %.2f %% of %d %s unique, %.2f %% in classes below %d, smallest class %d, risk at most %.3g, on average %.3g",
+	return fmt.Sprintf("by %s: %.2f %% of %d %s unique, %.2f %% in classes below %d, smallest class %d, risk at most "+
+		"%.3g, on average %.3g",
 		s.Known, 100*s.Unique, s.N, s.Of, 100*s.BelowK, s.K, s.Smallest, s.MaxRisk, s.Average)
 }

@@ -25,8 +25,9 @@ type halfResult struct {
 	Sessions int     `json:"units_asked_about"`
 	AUC      float64 `json:"auc"` // of telling members from others by how near rows are; 0.5 is chance
 	Error    float64 `json:"auc_standard_error"`
-	Members  float64 `json:"members_singled_out"` // share that exactly one released session matches in half octaves of the lengths
-	Others   float64 `json:"others_singled_out"`  // of those who were not in the source: chance
+	// share that exactly one released session matches in half octaves of the lengths
+	Members float64 `json:"members_singled_out"`
+	Others  float64 `json:"others_singled_out"` // of those who were not in the source: chance
 }
 
 const (
@@ -48,14 +49,16 @@ func (h *halfResult) Found() bool {
 
 // String is a line for people.
 func (h halfResult) String() string {
-	return fmt.Sprintf("who knows %d requests of one of %d in the source or not in it tells which with an AUC of %.3f (± %.3f; 0.5 is chance), and singles out %.1f %% of those in it and %.1f %% of those not in it",
+	return fmt.Sprintf("who knows %d requests of one of %d in the source or not in it tells which with an AUC of "+
+		"%.3f (± %.3f; 0.5 is chance), and singles out %.1f %% of those in it and %.1f %% of those not in it",
 		h.Known, h.Sessions, h.AUC, 2*h.Error, 100*h.Members, 100*h.Others)
 }
 
 // drawnOptions are the settings of a release by its card. A release of a part of the source
 // may be of any size.
 func drawnOptions(s *dp.SessionStatement) release.Options {
-	o := release.Options{Unit: s.Unit, Budget: s.Budget, MaxInput: int32(s.MaxInput), MaxOutput: int32(s.MaxOutput), Unchecked: true, TrunkBlocks: -1}
+	o := release.Options{Unit: s.Unit, Budget: s.Budget, MaxInput: int32(s.MaxInput), MaxOutput: int32(s.MaxOutput),
+		Unchecked: true, TrunkBlocks: -1}
 	if s.Trunks != nil {
 		o.TrunkBlocks = s.Trunks.Blocks
 	}
@@ -130,7 +133,9 @@ func (c *Case) halfTest(ctx context.Context, src anonymize.Source, o release.Opt
 	}
 	h.Known++
 	count = nil
-	slices.SortFunc(units, func(a, b int64) int { return cmp.Compare(mixKey(salt2, uint64(a)), mixKey(salt2, uint64(b))) })
+	slices.SortFunc(units, func(a, b int64) int {
+		return cmp.Compare(mixKey(salt2, uint64(a)), mixKey(salt2, uint64(b)))
+	})
 	targets := map[int64]*target{}
 	for _, unit := range units[:min(len(units), mostTargets)] {
 		targets[unit] = &target{half: half(unit)}
@@ -195,7 +200,8 @@ func (c *Case) halfTest(ctx context.Context, src anonymize.Source, o release.Opt
 }
 
 // drawHalf releases some rows of a source, and draws as many, in order of time.
-func (c *Case) drawHalf(ctx context.Context, src anonymize.Source, o release.Options, keep func(row int64, r *trace.Request) bool, number byte) (out []knownRow, err error) {
+func (c *Case) drawHalf(ctx context.Context, src anonymize.Source, o release.Options, keep func(row int64,
+	r *trace.Request) bool, number byte) (out []knownRow, err error) {
 	part := src
 	part.Open = func() (trace.Reader[trace.Request], error) {
 		rows, err := src.Open()
@@ -221,7 +227,8 @@ func (c *Case) drawHalf(ctx context.Context, src anonymize.Source, o release.Opt
 }
 
 // drawSessions is the maker of a release for a partner.
-func drawSessions(ctx context.Context, src anonymize.Source, o release.Options, seed uint64) (trace.Reader[trace.Request], error) {
+func drawSessions(ctx context.Context, src anonymize.Source, o release.Options,
+	seed uint64) (trace.Reader[trace.Request], error) {
 	rows, err := src.Open()
 	if err != nil {
 		return nil, err

@@ -52,7 +52,8 @@ type linkOptions struct {
 
 // measureLinkage reads the rows that open gives a few times. Memory is bounded by
 // the limits: some 700 MB at the most, and 20 bytes for each session.
-func measureLinkage(ctx context.Context, open func() (trace.Reader[linkRow], error), o linkOptions) (linkageRisks, error) {
+func measureLinkage(ctx context.Context, open func() (trace.Reader[linkRow], error),
+	o linkOptions) (linkageRisks, error) {
 	limit := o.limit
 	if limit == 0 {
 		limit = mostClasses
@@ -93,7 +94,8 @@ func (m *linkMeasure) each(ctx context.Context, f func(r *linkRow)) error {
 }
 
 // Columns by which requests are singled out together.
-var linkColumns = []string{"input_tokens", "output_tokens", "arrival_ns, by the minute", "model", "class", "category", "turn", "think_ns"}
+var linkColumns = []string{"input_tokens", "output_tokens", "arrival_ns, by the minute", "model", "class", "category",
+	"turn", "think_ns"}
 
 // columns are the values of linkColumns.
 func (r *linkRow) columns(dst []uint64) []uint64 {
@@ -224,10 +226,12 @@ func (m *linkMeasure) turn(r *linkRow) {
 
 // words are the figures that matter most, in a sentence.
 func (l *linkageRisks) words() string {
-	s := fmt.Sprintf("by input and output tokens %.2f %% of the requests are unique, and the rarest pair has %d", 100*l.Sets[0].Unique, l.Sets[0].Smallest)
+	s := fmt.Sprintf("by input and output tokens %.2f %% of the requests are unique, and the rarest pair has %d",
+		100*l.Sets[0].Unique, l.Sets[0].Smallest)
 	i := slices.IndexFunc(l.Points, func(p pointRisk) bool { return p.Known == lengthsKnown && p.Points == mostPoints })
 	if i >= 0 {
-		s += fmt.Sprintf("; the lengths of %d requests single out %.1f %% of the sessions that have so many", mostPoints, 100*l.Points[i].Unique)
+		s += fmt.Sprintf("; the lengths of %d requests single out %.1f %% of the sessions that have so many",
+			mostPoints, 100*l.Points[i].Unique)
 	}
 	return s
 }

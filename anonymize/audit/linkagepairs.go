@@ -33,7 +33,8 @@ func (p pairCopies) Beyond() bool {
 // String is a line for people.
 func (p pairCopies) String() string {
 	n := float64(max(1, p.Rows))
-	return fmt.Sprintf("%.2f %% of the rows have the two lengths of a request of the source, %.2f %% by chance", 100*float64(p.Copied)/n, 100*p.Chance/n)
+	return fmt.Sprintf("%.2f %% of the rows have the two lengths of a request of the source, %.2f %% by chance",
+		100*float64(p.Copied)/n, 100*p.Chance/n)
 }
 
 // A lengthPair is sorted by the octaves of its lengths, then by these.

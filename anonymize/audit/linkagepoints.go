@@ -25,7 +25,8 @@ type pointRisk struct {
 
 // String is a line for people.
 func (p pointRisk) String() string {
-	return fmt.Sprintf("%d × (%s): %.1f %% of the sessions (95 %%: %.1f to %.1f)", p.Points, p.Known, 100*p.Unique, 100*p.Low, 100*p.High)
+	return fmt.Sprintf("%d × (%s): %.1f %% of the sessions (95 %%: %.1f to %.1f)", p.Points, p.Known, 100*p.Unique,
+		100*p.Low, 100*p.High)
 }
 
 const (
@@ -70,7 +71,8 @@ func (m *linkMeasure) points(ctx context.Context) error {
 				continue
 			}
 			lo, hi := sample.ClopperPearson(float64(alone[p])/float64(n[p]), float64(n[p]), 0.95)
-			m.out.Points = append(m.out.Points, pointRisk{k.words, p, n[p], float64(alone[p]) / float64(n[p]), lo, hi, sampled})
+			m.out.Points = append(m.out.Points,
+				pointRisk{k.words, p, n[p], float64(alone[p]) / float64(n[p]), lo, hi, sampled})
 		}
 	}
 	return nil
@@ -104,7 +106,8 @@ func (m *linkMeasure) draw() []pointDraw {
 // sessionPoints lists the rows of sessions by what is known of them, and fills in
 // what is known of those that were drawn. With too many it keeps a part of the
 // sessions, and those that were drawn.
-func (m *linkMeasure) sessionPoints(ctx context.Context, k knowledge, draws []pointDraw) ([]sessionPoint, float64, error) {
+func (m *linkMeasure) sessionPoints(ctx context.Context, k knowledge,
+	draws []pointDraw) ([]sessionPoint, float64, error) {
 	of := map[uint32][]int{}
 	for i := range draws {
 		draws[i].keys = draws[i].keys[:0]
@@ -160,7 +163,9 @@ func matches(points []sessionPoint, keys []uint64) (n int) {
 			lists[len(lists)-1].need++
 			continue
 		}
-		from, _ := slices.BinarySearchFunc(points, key, func(p sessionPoint, key uint64) int { return cmp.Compare(p.key, key) })
+		from, _ := slices.BinarySearchFunc(points, key, func(p sessionPoint, key uint64) int {
+			return cmp.Compare(p.key, key)
+		})
 		n, _ := slices.BinarySearchFunc(points[from:], key, func(p sessionPoint, key uint64) int {
 			if p.key == key {
 				return -1

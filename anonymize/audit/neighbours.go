@@ -21,7 +21,8 @@ import (
 // import is not judged.
 func neighbours(ctx context.Context, c *Case) Finding {
 	if !c.Output.drawn() {
-		return c.notDrawn("it is of what is drawn from noisy counts, which promises that one user more or less hardly shows")
+		return c.notDrawn("it is of what is drawn from noisy counts, which promises that one user more or less " +
+			"hardly shows")
 	}
 	card, err := anonymize.ParseCard(c.Output.Meta["card"], c.Output.Meta["card_sha256"])
 	if err != nil {
@@ -34,7 +35,8 @@ func neighbours(ctx context.Context, c *Case) Finding {
 	o := drawnOptions(card.Sessions)
 	s := measured{o, unitKey(o.Unit, src.Meta, o.TrunkBlocks)}
 	if src.Meta.Capture.Declared() && int64(src.Meta.Capture.Length()) != card.Sessions.CaptureNS {
-		return inconclusive(nil, "the source has another capture window than the card: give the source and the flags that the output was made of")
+		return inconclusive(nil, "the source has another capture window than the card: give the source and the flags "+
+			"that the output was made of")
 	}
 	n := &neighbourhood{Case: c, measured: s, src: src, fig: Figures{"import_was_judged": c.judgesImport(src, s)}}
 	f, err := n.judge(ctx)
@@ -53,7 +55,8 @@ func neighbours(ctx context.Context, c *Case) Finding {
 	case n.lines == nil:
 		where = "in the import, from the entries of its reader on, and in what is measured"
 	}
-	return passed(n.fig, "with one %s more, less or altered, %d chosen for it, nothing moves further than its noise hides, %s", s.options.Unit, n.units, where)
+	return passed(n.fig, "with one %s more, less or altered, %d chosen for it, nothing moves further than its "+
+		"noise hides, %s", s.options.Unit, n.units, where)
 }
 
 // neighbourUnits are how many units are left out, of a log of at most so many requests in all
@@ -138,7 +141,8 @@ func (n *neighbourhood) count() {
 
 // leave compares the log with what it is without a unit, and that with what it is with altered
 // records of the unit. lines says that the log was changed before it was read.
-func (n *neighbourhood) leave(ctx context.Context, units *anonymize.Units, unit int) (f *Finding, lines bool, err error) {
+func (n *neighbourhood) leave(ctx context.Context, units *anonymize.Units,
+	unit int) (f *Finding, lines bool, err error) {
 	records := n.recordsOf(units, unit)
 	var without *trace.Trace
 	if records != nil {
@@ -153,7 +157,9 @@ func (n *neighbourhood) leave(ctx context.Context, units *anonymize.Units, unit 
 		}
 	}
 	if !lines {
-		without, err = n.importLog(ctx, func(_ *anonymize.Policy, e trace.EntryReader) trace.EntryReader { return units.Without(e, unit) })
+		without, err = n.importLog(ctx, func(_ *anonymize.Policy, e trace.EntryReader) trace.EntryReader {
+			return units.Without(e, unit)
+		})
 		if err != nil {
 			return nil, false, err
 		}
@@ -204,7 +210,8 @@ func (n *neighbourhood) imported(ctx context.Context, files []datasets.File) (t 
 
 // stops is the finding that the import of a neighbour fails, while the import of the log does not.
 func (n *neighbourhood) stops(how string, err error) *Finding {
-	f := failed(n.fig, "%s %s the import stops, so that it depends on that %s: %v", how, n.options.Unit, n.options.Unit, err)
+	f := failed(n.fig, "%s %s the import stops, so that it depends on that %s: %v", how, n.options.Unit,
+		n.options.Unit, err)
 	return &f
 }
 
@@ -228,7 +235,8 @@ func (n *neighbourhood) compare(ctx context.Context, whole, part anonymize.Sourc
 	}
 	n.fig["shifts"] = n.most
 	if i := slices.IndexFunc(n.most, func(s shift) bool { return release.Shift(s).Beyond() }); i >= 0 {
-		f := failed(n.fig, "one %s more or less moves a statistic further than its noise hides (%s): %s", n.options.Unit, how, n.most[i])
+		f := failed(n.fig, "one %s more or less moves a statistic further than its noise hides (%s): %s",
+			n.options.Unit, how, n.most[i])
 		return &f, nil
 	}
 	return nil, nil
@@ -249,7 +257,8 @@ func (c *countedEntries) Read(batch []trace.Entry) (int, error) {
 type shift release.Shift
 
 func (s shift) String() string {
-	return fmt.Sprintf("%s by %d of %d (squares %d of %d)", s.Statistic, s.L1, s.ClaimedL1, s.L2Squared, s.ClaimedL2Squared)
+	return fmt.Sprintf("%s by %d of %d (squares %d of %d)", s.Statistic, s.L1, s.ClaimedL1, s.L2Squared,
+		s.ClaimedL2Squared)
 }
 
 // measured is how a release measures its source.

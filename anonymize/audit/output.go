@@ -228,7 +228,8 @@ func (o *Output) drawn() bool {
 	return err == nil && card.Sessions != nil
 }
 
-const formerPublic = "it is drawn from the model of an earlier version, whose counts this one does not make: release the source again"
+const formerPublic = "it is drawn from the model of an earlier version, whose counts this one does not make: release " +
+	"the source again"
 
 // notDrawn is the finding of a check that is about what is drawn from noisy counts, on
 // anything else.

@@ -24,8 +24,10 @@ func Page(ctx context.Context, c *Case, r *Result) (*page.Page, error) {
 	s := sheet{c: c, r: r, card: card, carded: err == nil}
 	p := &page.Page{
 		Title: "Privacy audit", Headline: strings.TrimSuffix(r.answer(), "."),
-		Lead:  "What an output reveals about the people behind it: what was done to each field, which attacks were tried, and which risks are left.",
-		Facts: s.facts(), Notes: s.verdict(), Table: s.firstChecks(), About: []page.Group{{Title: "Audit", Facts: s.about()}},
+		Lead: "What an output reveals about the people behind it: what was done to each field, which attacks were " +
+			"tried, and which risks are left.",
+		Facts: s.facts(), Notes: s.verdict(), Table: s.firstChecks(),
+		About: []page.Group{{Title: "Audit", Facts: s.about()}},
 	}
 	rows, err := s.rows()
 	if err != nil {
@@ -35,7 +37,8 @@ func Page(ctx context.Context, c *Case, r *Result) (*page.Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, section := range []page.Section{s.checks(), s.sourceFields(), s.columns(), rows, change, s.hiding(), s.opinion(), s.risks()} {
+	for _, section := range []page.Section{s.checks(), s.sourceFields(), s.columns(), rows, change, s.hiding(),
+		s.opinion(), s.risks()} {
 		if len(section.Tables)+len(section.Plots)+len(section.Notes)+len(section.Text) > 0 {
 			p.Sections = append(p.Sections, section)
 		}
@@ -52,12 +55,15 @@ type sheet struct {
 }
 
 func (s *sheet) facts() []page.Fact {
-	out := []page.Fact{{Label: "Tier", Value: orNone(s.r.Tier), Note: tierWords[s.r.Tier]}, {Label: "Kind of file", Value: s.r.Kind}}
+	out := []page.Fact{{Label: "Tier", Value: orNone(s.r.Tier), Note: tierWords[s.r.Tier]},
+		{Label: "Kind of file", Value: s.r.Kind}}
 	if of := s.card.Sessions; of != nil {
-		out = append(out, page.Fact{Label: "ε", Value: fmt.Sprintf("%g", of.Budget.Epsilon), Note: "for " + of.Protects})
+		out = append(out, page.Fact{Label: "ε", Value: fmt.Sprintf("%g", of.Budget.Epsilon),
+			Note: "for " + of.Protects})
 	}
 	if of := s.card.FormerPublic; of != nil {
-		out = append(out, page.Fact{Label: "ε", Value: fmt.Sprintf("%g", of.Budget.Epsilon), Note: "for " + of.Protects})
+		out = append(out, page.Fact{Label: "ε", Value: fmt.Sprintf("%g", of.Budget.Epsilon),
+			Note: "for " + of.Protects})
 	}
 	return out
 }
@@ -70,7 +76,8 @@ func (s *sheet) about() (out []page.Fact) {
 	if s.r.Digest != "" {
 		out = append(out, page.Fact{Label: "Digest of the rows", Value: s.r.Digest})
 	}
-	return append(out, page.Fact{Label: "SHA-256 of the file", Value: s.r.FileSHA256}, page.Fact{Label: "Audited by", Value: "reprise " + s.r.Version})
+	return append(out, page.Fact{Label: "SHA-256 of the file", Value: s.r.FileSHA256},
+		page.Fact{Label: "Audited by", Value: "reprise " + s.r.Version})
 }
 
 // firstChecks names the checks of each outcome, failures first; nil without any.
@@ -105,36 +112,47 @@ func (s *sheet) verdict() []page.Note {
 	failed, open := s.r.Count(Fail), s.r.Count(Inconclusive)
 	switch {
 	case failed > 0:
-		out = append(out, page.Note{Level: page.Bad, Text: fmt.Sprintf("%s failed: do not share the output.", page.Many(int64(failed), "check"))})
+		out = append(out, page.Note{Level: page.Bad,
+			Text: fmt.Sprintf("%s failed: do not share the output.", page.Many(int64(failed), "check"))})
 	case open > 0:
-		out = append(out, page.Note{Level: page.Warn, Text: fmt.Sprintf("No check failed, but %s could not have found anything: see why below before the output is released.", page.Many(int64(open), "check"))})
+		out = append(out, page.Note{Level: page.Warn,
+			Text: fmt.Sprintf("No check failed, but %s could not have found anything: see why below before the "+
+				"output is released.", page.Many(int64(open), "check"))})
 	case s.r.Count(Pass) == 0:
 		out = append(out, page.Note{Level: page.Warn, Text: "No check was run."})
 	default:
-		out = append(out, page.Note{Level: page.Good, Text: "No way in was found. A check can refute and never prove: the risks that are left are below."})
+		out = append(out, page.Note{Level: page.Good,
+			Text: "No way in was found. A check can refute and never prove: the risks that are left are below."})
 	}
 	if n := s.r.Count(Skipped); n > 0 && s.c.Log == nil && s.c.Internal == nil {
-		out = append(out, page.Note{Level: page.Info, Text: "The audit had the output alone. Checks that compare it with its source were skipped; whoever has the source can run them."})
+		out = append(out, page.Note{Level: page.Info,
+			Text: "The audit had the output alone. Checks that compare it with its source were skipped; whoever has " +
+				"the source can run them."})
 	}
 	if s.r.Tier == anonymize.Internal {
-		out = append(out, page.Note{Level: page.Warn, Text: "Tier internal is pseudonymised data: it stays personal data, and is not for release."})
+		out = append(out, page.Note{Level: page.Warn,
+			Text: "Tier internal is pseudonymised data: it stays personal data, and is not for release."})
 	}
 	return out
 }
 
 // statusWords go before a check's name.
-var statusWords = map[Status]string{Pass: "✓ passed", Fail: "✕ failed", Inconclusive: "? inconclusive", Skipped: "– skipped"}
+var statusWords = map[Status]string{Pass: "✓ passed", Fail: "✕ failed", Inconclusive: "? inconclusive",
+	Skipped: "– skipped"}
 
 func (s *sheet) checks() page.Section {
 	about := map[string]string{}
 	for _, c := range Checks() {
 		about[c.Name] = c.About
 	}
-	t := page.Table{Head: []string{"", "Check", "What must hold", "What was found"}, Align: []page.Align{page.Left, page.Left, page.Left, page.Left}}
+	t := page.Table{Head: []string{"", "Check", "What must hold", "What was found"},
+		Align: []page.Align{page.Left, page.Left, page.Left, page.Left}}
 	for _, f := range s.r.Findings {
 		t.Rows = append(t.Rows, []string{statusWords[f.Status], f.Check, sentence(about[f.Check]), sentence(f.Why)})
 	}
-	return page.Section{Title: "Checks", Text: []string{"Each of these tries to break the output the way somebody who got hold of it would."}, Tables: []page.Table{t}}
+	return page.Section{Title: "Checks",
+		Text:   []string{"Each of these tries to break the output the way somebody who got hold of it would."},
+		Tables: []page.Table{t}}
 }
 
 // sentence makes one of a clause.
@@ -183,7 +201,8 @@ func (s *sheet) rows() (page.Section, error) {
 		return page.Section{}, nil
 	}
 	return page.Section{Title: "Rows as released",
-		Text:   []string{fmt.Sprintf("The first %d rows of the file, in full: a column that is not here is empty in all of them. Of long lists of blocks the beginning is shown.", n)},
+		Text: []string{fmt.Sprintf("The first %d rows of the file, in full: a column that is not here is empty in "+
+			"all of them. Of long lists of blocks the beginning is shown.", n)},
 		Tables: []page.Table{t}}, nil
 }
 

@@ -19,18 +19,23 @@ func (s *sheet) sourceFields() page.Section {
 	case !s.carded || len(s.card.Columns) == 0:
 		return page.Section{}
 	case s.r.Tier == anonymize.Public || s.card.Sessions != nil:
-		section.Text = []string{"They are not listed: one record may have a field that no other one has, and no noise would hide it. No row of this file is of a record: all are drawn from noisy counts, by the rules below."}
+		section.Text = []string{"They are not listed: one record may have a field that no other one has, and no " +
+			"noise would hide it. No row of this file is of a record: all are drawn from noisy counts, by the " +
+			"rules below."}
 		return section
 	case from == nil:
-		section.Text = []string{"No log was read, or its card tells nothing of it: this was made of a trace that stood in Parquet already, whose fields are the columns below."}
+		section.Text = []string{"No log was read, or its card tells nothing of it: this was made of a trace that " +
+			"stood in Parquet already, whose fields are the columns below."}
 		return section
 	}
 	fields, ok := datasets.ReadFields(from.Format, from.Mapped)
 	if !ok {
-		section.Text = []string{from.Words(), "Which fields were read the card does not say in a way that this version knows."}
+		section.Text = []string{from.Words(),
+			"Which fields were read the card does not say in a way that this version knows."}
 		return section
 	}
-	t := page.Table{Head: []string{"Field of the source", "Fate", "Column", "How, or why"}, Align: []page.Align{page.Left, page.Left, page.Left, page.Left}}
+	t := page.Table{Head: []string{"Field of the source", "Fate", "Column", "How, or why"},
+		Align: []page.Align{page.Left, page.Left, page.Left, page.Left}}
 	for _, f := range fields {
 		t.Rows = append(t.Rows, s.fieldRow(f))
 	}
@@ -48,9 +53,14 @@ func (s *sheet) sourceFields() page.Section {
 		if len(kinds) > 0 {
 			words += " (" + strings.Join(kinds, ", ") + ")"
 		}
-		t.Rows = append(t.Rows, []string{words, droppedFate, "none", "No column needs them, and what is not needed is dropped. They are counted and not named, since a name may tell something."})
+		t.Rows = append(t.Rows, []string{words, droppedFate, "none",
+			"No column needs them, and what is not needed is dropped. They are counted and not named, since a name " +
+				"may tell something."})
 	}
-	section.Text = []string{fmt.Sprintf("The source was read as %s. These are all fields that its reader knows, whether or not they occur, so that the list tells nothing of anybody; where a row names several, the first that is there is read. What the reader does not know it never gets to see.", from.Format)}
+	section.Text = []string{
+		fmt.Sprintf("The source was read as %s. These are all fields that its reader knows, whether or not they "+
+			"occur, so that the list tells nothing of anybody; where a row names several, the first that is there is "+
+			"read. What the reader does not know it never gets to see.", from.Format)}
 	section.Tables = []page.Table{t}
 	return section
 }
@@ -101,7 +111,8 @@ func (s *sheet) columns() page.Section {
 	if !s.carded || len(s.card.Columns) == 0 {
 		return page.Section{}
 	}
-	t := page.Table{Head: []string{"Column", "Fate", "How, or why"}, Align: []page.Align{page.Left, page.Left, page.Left}}
+	t := page.Table{Head: []string{"Column", "Fate", "How, or why"},
+		Align: []page.Align{page.Left, page.Left, page.Left}}
 	fates := map[string]int{}
 	for _, rule := range s.card.Columns {
 		fate, words := became(rule)
@@ -109,7 +120,9 @@ func (s *sheet) columns() page.Section {
 		t.Rows = append(t.Rows, []string{rule.Column, fate, words})
 	}
 	return page.Section{Title: "What was done with each column",
-		Text: []string{fmt.Sprintf("As the privacy card of the file says: of %d columns %d are dropped, %d changed and %d as in the source. Prompts, replies and all other text never reach a trace: it has no column for them.",
+		Text: []string{fmt.Sprintf("As the privacy card of the file says: of %d columns %d are dropped, %d changed "+
+			"and %d as in the source. Prompts, replies and all other text never reach a trace: it has no "+
+			"column for them.",
 			len(s.card.Columns), fates[droppedFate], fates["changed"], fates["as it was"])},
 		Tables: []page.Table{t}}
 }

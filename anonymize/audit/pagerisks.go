@@ -54,7 +54,8 @@ func (s *sheet) change(ctx context.Context) (page.Section, error) {
 	if err != nil {
 		return page.Section{}, err
 	}
-	t := page.Table{Head: []string{"", "source", "output", "change"}, Align: []page.Align{page.Left, page.Right, page.Right, page.Right}}
+	t := page.Table{Head: []string{"", "source", "output", "change"},
+		Align: []page.Align{page.Left, page.Right, page.Right, page.Right}}
 	add := func(name string, a, b int64) {
 		change := ""
 		if a > 0 {
@@ -66,12 +67,16 @@ func (s *sheet) change(ctx context.Context) (page.Section, error) {
 	add("Input tokens", before.InputTokens, after.InputTokens)
 	add("Output tokens", before.OutputTokens, after.OutputTokens)
 	if a, b := before.HitRatio(), after.HitRatio(); a != nil && b != nil {
-		t.Rows = append(t.Rows, []string{"Hit ratio by block", page.Percent(*a), page.Percent(*b), fmt.Sprintf("%+.1f points", 100*(*b-*a))})
+		t.Rows = append(t.Rows, []string{"Hit ratio by block", page.Percent(*a), page.Percent(*b),
+			fmt.Sprintf("%+.1f points", 100*(*b-*a))})
 	}
 	if src.Meta.Sessions == "source" {
-		add("Turns linked to one before", before.turns-int64(len(before.sessions)), after.turns-int64(len(after.sessions)))
+		add("Turns linked to one before", before.turns-int64(len(before.sessions)),
+			after.turns-int64(len(after.sessions)))
 	}
-	return page.Section{Title: "Before and after", Text: []string{"What the release cost. These are exact counts of the source: with them this page is no more public than that."}, Tables: []page.Table{t}}, nil
+	return page.Section{Title: "Before and after",
+		Text: []string{"What the release cost. These are exact counts of the source: with them this page is no more " +
+			"public than that."}, Tables: []page.Table{t}}, nil
 }
 
 // hiding shows what the check of linkage measured.
@@ -85,12 +90,16 @@ func (s *sheet) hiding() page.Section {
 	if len(sets) == 0 {
 		return page.Section{}
 	}
-	t := page.Table{Head: []string{"Somebody who knows", "unique", fmt.Sprintf("in classes below %d", sets[0].K), "smallest class", "risk at most", "risk on average"},
+	t := page.Table{Head: []string{"Somebody who knows", "unique", fmt.Sprintf("in classes below %d", sets[0].K),
+		"smallest class", "risk at most", "risk on average"},
 		Align: []page.Align{page.Left, page.Right, page.Right, page.Right, page.Right, page.Right}}
 	for _, r := range sets {
-		t.Rows = append(t.Rows, []string{r.Known + ", of " + r.Of, page.Percent(r.Unique), page.Percent(r.BelowK), fmt.Sprint(r.Smallest), page.Percent(r.MaxRisk), page.Percent(r.Average)})
+		t.Rows = append(t.Rows, []string{r.Known + ", of " + r.Of, page.Percent(r.Unique), page.Percent(r.BelowK),
+			fmt.Sprint(r.Smallest), page.Percent(r.MaxRisk), page.Percent(r.Average)})
 	}
-	columns := page.Table{Caption: "Which column makes requests unique: how many are by all of these together, and how many still are without one", Head: []string{"Left out", "unique"}, Align: []page.Align{page.Left, page.Right}}
+	columns := page.Table{Caption: "Which column makes requests unique: how many are by all of these together, and " +
+		"how many still are without one", Head: []string{"Left out", "unique"},
+		Align: []page.Align{page.Left, page.Right}}
 	list, _ := fig["columns"].(lines[columnRisk])
 	for _, c := range list {
 		name := c.Column
@@ -100,7 +109,8 @@ func (s *sheet) hiding() page.Section {
 		columns.Rows = append(columns.Rows, []string{name, page.Percent(c.Unique)})
 	}
 	out := page.Section{Title: "How well requests hide", Tables: []page.Table{t, columns},
-		Text: []string{"Requests that look the same to somebody who knows so much of them are a class. Who is alone in a class can be found; in a class of eleven a guess is right once in eleven times."}}
+		Text: []string{"Requests that look the same to somebody who knows so much of them are a class. Who is alone " +
+			"in a class can be found; in a class of eleven a guess is right once in eleven times."}}
 	points, _ := fig["points"].(lines[pointRisk])
 	out.Plots = pointPlots(points)
 	return out
@@ -108,7 +118,8 @@ func (s *sheet) hiding() page.Section {
 
 // pointPlots draws how many sessions are singled out by a few requests of theirs.
 func pointPlots(points []pointRisk) []page.Plot {
-	p := page.Plot{Title: "Sessions that a few requests single out", XLabel: "Requests that are known", YLabel: "Sessions singled out", YUnit: "%",
+	p := page.Plot{Title: "Sessions that a few requests single out", XLabel: "Requests that are known",
+		YLabel: "Sessions singled out", YUnit: "%",
 		Text: "Of the sessions that have so many requests. In places, four points single out nearly everybody."}
 	for _, r := range points {
 		i := slices.IndexFunc(p.Series, func(s page.Series) bool { return s.Name == r.Known })
@@ -147,7 +158,9 @@ func (s *sheet) opinion() page.Section {
 		t.Rows = append(t.Rows, []string{c.name, c.question, answers[i]})
 	}
 	return page.Section{Title: "The three questions", Tables: []page.Table{t},
-		Text: []string{"Opinion 05/2014 of the Article 29 working party on anonymisation techniques asks these of every release. Data for which one answer is yes are pseudonymous for that purpose, and stay personal data."}}
+		Text: []string{"Opinion 05/2014 of the Article 29 working party on anonymisation techniques asks these of " +
+			"every release. Data for which one answer is yes are pseudonymous for that purpose, and stay " +
+			"personal data."}}
 }
 
 // risks are what the card says is left.
@@ -157,7 +170,10 @@ func (s *sheet) risks() page.Section {
 		out.Notes = append(out.Notes, page.Note{Level: page.Warn, Text: sentence(risk)})
 	}
 	if !s.carded {
-		out.Notes = append(out.Notes, page.Note{Level: page.Warn, Text: "The file carries no privacy card that could be read, so nothing is known of what was done to it."})
+		out.Notes = append(out.Notes,
+			page.Note{Level: page.Warn,
+				Text: "The file carries no privacy card that could be read, so nothing is known of what was " +
+					"done to it."})
 	}
 	return out
 }

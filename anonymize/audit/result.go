@@ -191,7 +191,8 @@ func (r *Result) writeDetails(p *textpage.Page) {
 	for _, f := range r.Findings {
 		p.Line(fmt.Sprintf("%-12s  %-16s  ", f.Status, f.Check), f.Why)
 		for _, name := range slices.Sorted(maps.Keys(f.Figures)) {
-			for i, line := range strings.Split(fmt.Sprintf("%s: %v", strings.ReplaceAll(name, "_", " "), shown(f.Figures[name])), "\n") {
+			for i, line := range strings.Split(fmt.Sprintf("%s: %v", strings.ReplaceAll(name, "_", " "),
+				shown(f.Figures[name])), "\n") {
 				p.Line(strings.Repeat(" ", 15+min(i, 1)*2), strings.TrimSpace(line))
 			}
 		}

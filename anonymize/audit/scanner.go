@@ -77,7 +77,8 @@ func NewScanner(planted []string) (*Scanner, error) {
 			continue
 		}
 		if len(p) < window {
-			return nil, fmt.Errorf("canary %d is shorter than %d bytes, so it would match by chance: use a longer one", i+1, window)
+			return nil, fmt.Errorf("canary %d is shorter than %d bytes, so it would match by chance: use a longer one",
+				i+1, window)
 		}
 		if len(p) > 1<<16 {
 			return nil, fmt.Errorf("canary %d is longer than %d bytes", i+1, 1<<16)

@@ -29,8 +29,9 @@ func (s *Scanner) Parquet(h *Hits, f *parquet.File) (err error) {
 	}
 	for _, g := range m.RowGroups {
 		for _, c := range g.Columns {
-			s.bounds(h, "statistics of columns", c.MetaData.Type, [][]byte{c.MetaData.Statistics.Min, c.MetaData.Statistics.Max,
-				c.MetaData.Statistics.MinValue, c.MetaData.Statistics.MaxValue})
+			s.bounds(h, "statistics of columns", c.MetaData.Type,
+				[][]byte{c.MetaData.Statistics.Min, c.MetaData.Statistics.Max,
+					c.MetaData.Statistics.MinValue, c.MetaData.Statistics.MaxValue})
 		}
 	}
 	for i, x := range f.ColumnIndexes() {

@@ -123,9 +123,9 @@ type nearTimes struct {
 }
 
 // nearness compares times with those of the source, which are sorted, at several distances
-// up to a thirty-second of the quantum, or of the whole trace where that is shorter. Chance is what the same times show when each is
-// moved by a few such distances, and by whole milliseconds, since logs often count in
-// these. An honest time is drawn from the whole quantum, so both are about equal.
+// up to a thirty-second of the quantum, or of the whole trace where that is shorter. Chance is what the same times show
+// when each is moved by a few such distances, and by whole milliseconds, since logs often count in these. An honest
+// time is drawn from the whole quantum, so both are about equal.
 func nearness(of string, source, times []int64, from int64, quantum time.Duration) (worst nearTimes) {
 	if len(source) == 0 {
 		return worst
@@ -172,5 +172,6 @@ func (n nearTimes) worse(o nearTimes) nearTimes {
 }
 
 func (n nearTimes) String() string {
-	return fmt.Sprintf("%d %s of %d lie within %v of one in the source; by chance %.1f would", n.Near, n.Of, n.Times, n.Within, n.Chance)
+	return fmt.Sprintf("%d %s of %d lie within %v of one in the source; by chance %.1f would", n.Near, n.Of, n.Times,
+		n.Within, n.Chance)
 }

@@ -87,7 +87,8 @@ func ownCards(ctx context.Context, dir string) ([]string, error) {
 		return nil, err
 	}
 	text := anonymize.Policy{Tier: anonymize.Internal, BlockSize: 16, Tokenizer: tok, SpillDir: dir, Workers: 1,
-		Raw: io.Discard, KTemplate: 2, Confined: &anonymize.Confinement{Network: "seccomp", Files: "landlock abi", CoreDumps: "off"}}
+		Raw: io.Discard, KTemplate: 2, Confined: &anonymize.Confinement{Network: "seccomp", Files: "landlock abi",
+			CoreDumps: "off"}}
 	entries := &fewEntries{text: true}
 	var rows trace.SliceWriter[trace.Request]
 	card, err := anonymize.Run(ctx, text, entries, &rows)
@@ -104,7 +105,8 @@ func ownCards(ctx context.Context, dir string) ([]string, error) {
 	if err := add(card); err != nil {
 		return nil, err
 	}
-	for _, of := range []struct{ unit, sessions string }{{anonymize.UnitUser, "source"}, {anonymize.UnitSession, "source"}, {anonymize.UnitSession, "inferred"}, {anonymize.UnitRequest, "inferred"}} {
+	for _, of := range []struct{ unit, sessions string }{{anonymize.UnitUser, "source"},
+		{anonymize.UnitSession, "source"}, {anonymize.UnitSession, "inferred"}, {anonymize.UnitRequest, "inferred"}} {
 		meta := trace.Meta{BlockSize: 16, Sessions: of.sessions, Capture: trace.RelativeCapture(0, time.Minute)}
 		m, _, err := release.Fit(ctx, (&fewEntries{}).rows(), meta, release.Options{Unit: of.unit, Unchecked: true})
 		if err != nil {
@@ -135,7 +137,8 @@ func (f *fewEntries) Read(batch []trace.Entry) (int, error) {
 	}
 	f.done = true
 	for i := range few {
-		batch[i] = trace.Entry{Time: time.Unix(int64(i), 0), Messages: []trace.Message{{Role: trace.User, Content: trace.NewText("hello")}}}
+		batch[i] = trace.Entry{Time: time.Unix(int64(i), 0),
+			Messages: []trace.Message{{Role: trace.User, Content: trace.NewText("hello")}}}
 	}
 	return few, nil
 }
@@ -144,7 +147,8 @@ func (f *fewEntries) Read(batch []trace.Entry) (int, error) {
 func (f *fewEntries) rows() trace.Reader[trace.Request] {
 	var rows []trace.Request
 	for i := range int64(few) {
-		r := trace.Request{ArrivalNS: i * int64(time.Second), InputTokens: 10, OutputTokens: trace.Ptr[int32](10), Blocks: []uint64{uint64(i)}, Kind: "chat", Status: trace.StatusOK}
+		r := trace.Request{ArrivalNS: i * int64(time.Second), InputTokens: 10, OutputTokens: trace.Ptr[int32](10),
+			Blocks: []uint64{uint64(i)}, Kind: "chat", Status: trace.StatusOK}
 		if i > 0 {
 			r.User, r.Session = trace.Ptr(i), trace.Ptr(i)
 		}

@@ -24,8 +24,9 @@ import (
 
 // A Source is what a release is made of, by all that it can be known by.
 type Source struct {
-	Digest   string   `json:"source"`             // of the rows that were measured
-	Captures []string `json:"captures,omitempty"` // ids of the captures that they are from, and of the keys that several captures share
+	Digest string `json:"source"` // of the rows that were measured
+	// ids of the captures that they are from, and of the keys that several captures share
+	Captures []string `json:"captures,omitempty"`
 	Arrivals string   `json:"arrivals,omitempty"` // digest of the times between them
 
 	// The format of the log and the declared capture window. Relative says that this is
@@ -103,7 +104,8 @@ func (p *People) mayMeet(o *People) string {
 // Apart reports whether the declared windows of two sources of one capture have no
 // instant in common, so that they have no row in common either.
 func (s *Source) Apart(o *Source) bool {
-	return !s.End.IsZero() && !o.End.IsZero() && s.Relative == o.Relative && !(s.Begin.Before(o.End) && o.Begin.Before(s.End))
+	return !s.End.IsZero() && !o.End.IsZero() && s.Relative == o.Relative &&
+		!(s.Begin.Before(o.End) && o.Begin.Before(s.End))
 }
 
 // Meets says by what two sources are known to have people in common, or may have them, and
@@ -120,7 +122,8 @@ func (s *Source) Meets(o *Source) string {
 		return "the same capture"
 	case s.Arrivals != "" && s.Arrivals == o.Arrivals:
 		return "another import with the same arrivals"
-	case s.Format != "" && s.Format == o.Format && !s.Relative && !o.Relative && s.Begin.Before(o.End) && o.Begin.Before(s.End) && !s.strangers(&o.People):
+	case s.Format != "" && s.Format == o.Format && !s.Relative && !o.Relative && s.Begin.Before(o.End) &&
+		o.Begin.Before(s.End) && !s.strangers(&o.People):
 		return "another import of the same format, whose capture window overlaps"
 	}
 	return s.mayMeet(&o.People)
@@ -181,7 +184,8 @@ func (l Ledger) String() string { return strings.Join(l.All(), " and ") }
 // sees what was entered before of the same source, may complete r, and refuses the
 // entry by an error. unwritten are the files that could not be written. After an error
 // nothing is entered: a part of a line, which a full disk or a kill leaves, is no entry.
-func (l Ledger) Enter(ctx context.Context, r *Release, decide func(before []Release) error) (unwritten []string, err error) {
+func (l Ledger) Enter(ctx context.Context, r *Release,
+	decide func(before []Release) error) (unwritten []string, err error) {
 	files, unwritten, err := l.open(ctx)
 	defer func() {
 		for _, f := range files {
@@ -259,7 +263,8 @@ func unended(f *os.File, size int64) ([]byte, error) {
 // that no two processes wait for each other. A lock ends with the process that has it.
 func (l Ledger) open(ctx context.Context) (files []*os.File, unwritten []string, err error) {
 	all := l.All()
-	for _, path := range slices.SortedStableFunc(slices.Values(all), func(a, b string) int { return cmp.Compare(absolute(a), absolute(b)) }) {
+	for _, path := range slices.SortedStableFunc(slices.Values(all),
+		func(a, b string) int { return cmp.Compare(absolute(a), absolute(b)) }) {
 		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 		switch {
 		case err != nil && path == all[0]:
@@ -331,7 +336,8 @@ func (l Ledger) Before(s *Source) (list []Release, err error) {
 			return nil, err
 		}
 	}
-	return slices.DeleteFunc(list, func(r Release) bool { return r.Release == cancelled || s.Meets(&r.Source) == "" }), nil
+	return slices.DeleteFunc(list, func(r Release) bool { return r.Release == cancelled || s.Meets(&r.Source) == "" }),
+		nil
 }
 
 // maxEntry bounds a line: 30,000 captures have place in it.
@@ -379,7 +385,8 @@ func torn(last []byte) bool {
 
 // valid reports whether an entry can be counted.
 func (r *Release) valid() bool {
-	return (r.Epsilon > 0 || r.Epsilon == 0 && (r.Grid != "" || r.Release == cancelled)) && r.Epsilon <= math.MaxFloat64 && r.Delta >= 0 && r.Rho >= 0 && r.Selection >= 0
+	return (r.Epsilon > 0 || r.Epsilon == 0 && (r.Grid != "" || r.Release == cancelled)) &&
+		r.Epsilon <= math.MaxFloat64 && r.Delta >= 0 && r.Rho >= 0 && r.Selection >= 0
 }
 
 // Sum is the sum of what releases state as their ε, which a limit holds for. [Spent] is what

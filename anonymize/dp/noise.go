@@ -156,7 +156,8 @@ func (n *Noise) laplace(t, s uint64) int64 {
 // (algorithm 3 of the same paper). σ² must be above 0 and σ at most 2^20.
 func (n *Noise) Gaussian(v uint64) (int64, error) {
 	if v < 1 || v > maxScale*maxScale*Denominator {
-		return 0, fmt.Errorf("a Gaussian variance of %d/%d: want above 0 and at most %d", v, Denominator, maxScale*maxScale)
+		return 0, fmt.Errorf("a Gaussian variance of %d/%d: want above 0 and at most %d", v, Denominator,
+			maxScale*maxScale)
 	}
 	t := uint64(math.Sqrt(float64(v)/Denominator)) + 1 // any t is right: it only sets how often a draw is kept
 	for n.err == nil {

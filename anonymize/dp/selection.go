@@ -22,11 +22,13 @@ type Selection struct {
 // scale b.
 func NewSelection(b Budget, keys int) (Selection, error) {
 	if !(b.Epsilon > 0) || !(b.Delta > 0 && b.Delta < 0.01) || keys < 1 {
-		return Selection{}, fmt.Errorf("selecting keys needs epsilon and delta above 0, and at least one key for each unit")
+		return Selection{}, fmt.Errorf(
+			"selecting keys needs epsilon and delta above 0, and at least one key for each unit")
 	}
 	scale := up(float64(keys) / b.Epsilon)
 	if scale > maxScale*Denominator {
-		return Selection{}, fmt.Errorf("%d shared prefixes for each unit are too many for this epsilon: raise epsilon", keys)
+		return Selection{}, fmt.Errorf("%d shared prefixes for each unit are too many for this epsilon: raise epsilon",
+			keys)
 	}
 	width := float64(scale) / Denominator
 	t := 1 + width*(math.Log(float64(keys)/b.Delta)-math.Log1p(math.Exp(-1/width)))

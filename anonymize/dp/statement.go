@@ -45,7 +45,8 @@ func (s *SessionStatement) Wrong() string {
 	}
 	for _, t := range s.Tables {
 		if t.Sigma*rounding < 1/math.Sqrt(2*t.Rho) {
-			return fmt.Sprintf("the card states noise of σ = %.4g for the table %s, and its ρ = %.4g needs %.4g", t.Sigma, t.Name, t.Rho, 1/math.Sqrt(2*t.Rho))
+			return fmt.Sprintf("the card states noise of σ = %.4g for the table %s, and its ρ = %.4g needs %.4g",
+				t.Sigma, t.Name, t.Rho, 1/math.Sqrt(2*t.Rho))
 		}
 		sum += t.Rho
 	}
@@ -53,7 +54,8 @@ func (s *SessionStatement) Wrong() string {
 	case sum > s.Rho*rounding:
 		return fmt.Sprintf("the tables of the card cost ρ = %.4g together, and it states %.4g", sum, s.Rho)
 	case s.Rho > 0 && s.Rho > Rho(s.Budget.Epsilon, delta)*rounding:
-		return fmt.Sprintf("the card states ρ = %.4g, which is more than ε = %g and δ = %g allow", s.Rho, s.Budget.Epsilon, s.Budget.Delta)
+		return fmt.Sprintf("the card states ρ = %.4g, which is more than ε = %g and δ = %g allow", s.Rho,
+			s.Budget.Epsilon, s.Budget.Delta)
 	}
 	return ""
 }

@@ -42,8 +42,10 @@ func (f *facts) citation(s Statement) (string, error) {
 		Released    string          `yaml:"date-released"`
 		Keywords    []string        `yaml:"keywords"`
 		Identifiers []cffIdentifier `yaml:"identifiers,omitempty"`
-	}{Version: "1.2.0", Message: "If you use this data set, please cite it as below.", Type: "dataset", Title: freeText(s.Title), Abstract: freeText(f.abstract(s)),
-		License: s.License.SPDX, URL: s.URL(), Edition: s.Edition, Released: s.Date.Format("2006-01-02"), Keywords: f.tags()}
+	}{Version: "1.2.0", Message: "If you use this data set, please cite it as below.", Type: "dataset",
+		Title: freeText(s.Title), Abstract: freeText(f.abstract(s)),
+		License: s.License.SPDX, URL: s.URL(), Edition: s.Edition, Released: s.Date.Format("2006-01-02"),
+		Keywords: f.tags()}
 	if s.License.SPDX == "" {
 		doc.LicenseURL = s.License.URL
 	}

@@ -114,7 +114,8 @@ func (f *facts) croissant(s Statement, data Written) (string, error) {
 		Files     []fileObject    `json:"distribution"`
 		Records   []recordSet     `json:"recordSet"`
 	}{Context: json.RawMessage(croissantContext), Type: "sc:Dataset", Conforms: "http://mlcommons.org/croissant/1.0",
-		Name: s.Title, About: f.abstract(s), License: s.License.URL, URL: s.URL(), Published: s.Date.Format("2006-01-02"), Edition: s.Edition,
+		Name: s.Title, About: f.abstract(s), License: s.License.URL, URL: s.URL(),
+		Published: s.Date.Format("2006-01-02"), Edition: s.Edition,
 		CiteAs: f.bibtex(s), Keywords: f.tags(), Personal: f.personal()}
 	for _, a := range s.Authors {
 		kind := "sc:Person"
@@ -123,14 +124,16 @@ func (f *facts) croissant(s Statement, data Written) (string, error) {
 		}
 		doc.Creator = append(doc.Creator, agent{kind, a.ORCID, a.text(), a.Given, a.Family})
 	}
-	doc.Files = []fileObject{{"cr:FileObject", "requests.parquet", "requests.parquet", "The requests, in order of arrival.", data.Name, bytesText(data.Bytes), "application/x-parquet", data.SHA256}}
+	doc.Files = []fileObject{{"cr:FileObject", "requests.parquet", "requests.parquet",
+		"The requests, in order of arrival.", data.Name, bytesText(data.Bytes), "application/x-parquet", data.SHA256}}
 	set := recordSet{Type: "cr:RecordSet", ID: "requests", Name: "requests", About: "One record for each request."}
 	for _, c := range f.columns {
 		about := c.about
 		if c.dropped {
 			about += "; null in this release"
 		}
-		field := recordField{Type: "cr:Field", ID: "requests/" + c.name, Name: c.name, About: about, DataType: c.schemaOrg, Repeated: c.list}
+		field := recordField{Type: "cr:Field", ID: "requests/" + c.name, Name: c.name, About: about,
+			DataType: c.schemaOrg, Repeated: c.list}
 		field.Source.File.ID, field.Source.Extract.Column = "requests.parquet", c.name
 		set.Fields = append(set.Fields, field)
 	}

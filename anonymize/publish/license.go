@@ -51,7 +51,8 @@ func ParseLicense(text string) (License, error) {
 	if u, err := url.Parse(text); err == nil && u.Scheme == "https" && u.Host != "" {
 		return License{URL: text}, nil
 	}
-	return License{}, fmt.Errorf("there is no licence %q here: want one of %s, or the https address of another", text, strings.Join(Licenses(), ", "))
+	return License{}, fmt.Errorf("there is no licence %q here: want one of %s, or the https address of another", text,
+		strings.Join(Licenses(), ", "))
 }
 
 // Name is how a person calls it.

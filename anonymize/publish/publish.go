@@ -65,7 +65,8 @@ func Check(m trace.Meta) (*anonymize.Card, error) {
 		if tier == "" {
 			tier = "no tier, and so counts as " + anonymize.Internal
 		}
-		return nil, fmt.Errorf("%w: it is of tier %s. Make a release of it: reprise anonymize --tier public", errNotReleased, tier)
+		return nil, fmt.Errorf("%w: it is of tier %s. Make a release of it: reprise anonymize --tier public",
+			errNotReleased, tier)
 	case m.Raw != "":
 		return nil, fmt.Errorf("%w: its text was kept", errNotReleased)
 	case m.Card == "" && m.SourceFormat == "spec" && m.Tier == anonymize.Public:
@@ -78,9 +79,11 @@ func Check(m trace.Meta) (*anonymize.Card, error) {
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", errNotReleased, err)
 	case c.Tier != m.Tier:
-		return nil, fmt.Errorf("%w: it claims tier %s, and its privacy card is of tier %s", errNotReleased, m.Tier, c.Tier)
+		return nil, fmt.Errorf("%w: it claims tier %s, and its privacy card is of tier %s",
+			errNotReleased, m.Tier, c.Tier)
 	case c.Sessions == nil:
-		return nil, fmt.Errorf("%w as releases are made now: an earlier version made it. Make a new one of the source", errNotReleased)
+		return nil, fmt.Errorf("%w as releases are made now: an earlier version made it. Make a new one of the source",
+			errNotReleased)
 	}
 	if wrong := c.Sessions.Wrong(); wrong != "" {
 		return nil, fmt.Errorf("%w: %s", errNotReleased, wrong)
@@ -175,7 +178,8 @@ func (r *Release) fill(dir string, s Statement) (files []Written, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, f := range []struct{ name, content string }{{readmeFile, readme}, {croissantFile, croissant}, {citationFile, citation}, {cardFile, r.Trace.Meta.Card}} {
+	for _, f := range []struct{ name, content string }{{readmeFile, readme}, {croissantFile, croissant},
+		{citationFile, citation}, {cardFile, r.Trace.Meta.Card}} {
 		if f.content == "" {
 			continue // what nobody's traffic is in has no privacy card
 		}

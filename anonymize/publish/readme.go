@@ -48,7 +48,9 @@ func (f *facts) abstract(s Statement) string {
 	if f.Card != nil {
 		made = "drawn from noisy counts of production traffic: no row is a real request"
 	}
-	return strings.TrimSpace(fmt.Sprintf("%s %s to language models: arrival times, lengths in tokens%s, without text; %s.", s.About, page.Many(f.rows, "request"), f.reuse(), made))
+	return strings.TrimSpace(
+		fmt.Sprintf("%s %s to language models: arrival times, lengths in tokens%s, without text; %s.", s.About,
+			page.Many(f.rows, "request"), f.reuse(), made))
 }
 
 func (f *facts) reuse() string {
@@ -63,7 +65,8 @@ func (f *facts) personal() string {
 	if f.Card == nil {
 		return "None: it was made of a description, without anybody's traffic."
 	}
-	return fmt.Sprintf("No text, and no row of a real request. Tier %s; unit of privacy: %s; %s. See %s.", f.Card.Tier, f.Card.Unit, f.budget(), cardFile)
+	return fmt.Sprintf("No text, and no row of a real request. Tier %s; unit of privacy: %s; %s. See %s.", f.Card.Tier,
+		f.Card.Unit, f.budget(), cardFile)
 }
 
 func (f *facts) budget() string {
@@ -88,7 +91,8 @@ func (f *facts) bibtex(s Statement) string {
 	if s.Edition != "" {
 		version = ", version = {" + s.Edition + "}"
 	}
-	return fmt.Sprintf("@misc{%s, title = {%s}, author = {%s}, year = {%d}%s, url = {%s}}", path.Base(s.Repo), clean.Replace(s.Title), strings.Join(names, " and "), s.Date.Year(), version, s.URL())
+	return fmt.Sprintf("@misc{%s, title = {%s}, author = {%s}, year = {%d}%s, url = {%s}}", path.Base(s.Repo),
+		clean.Replace(s.Title), strings.Join(names, " and "), s.Date.Year(), version, s.URL())
 }
 
 // frontMatter is the metadata that Hugging Face reads (huggingface.co/docs/hub/datasets-cards).
@@ -115,7 +119,8 @@ type hubSplit struct {
 
 // readme is the dataset card.
 func (f *facts) readme(s Statement) (string, error) {
-	front := frontMatter{Title: freeText(s.Title), License: s.License.hub, Tasks: []string{"other"}, Sizes: []string{sizeCategory(f.rows)}, Tags: f.tags(),
+	front := frontMatter{Title: freeText(s.Title), License: s.License.hub, Tasks: []string{"other"},
+		Sizes: []string{sizeCategory(f.rows)}, Tags: f.tags(),
 		Configs: []hubConfig{{"default", []hubSplit{{"train", dataFile}}}}}
 	if front.License == "" {
 		front.License, front.LicenseName, front.LicenseLink = "other", "other", s.License.URL
@@ -135,8 +140,10 @@ func (f *facts) readme(s Statement) (string, error) {
 	line("| | |\n|---|---|")
 	line("| requests | %s |", page.Count(f.rows))
 	line("| time from first to last | %s |", (time.Duration(f.spanNS)).Round(time.Second))
-	line("| input tokens | %s, %s for each request |", page.Count(f.input), page.Number(float64(f.input)/float64(f.rows)))
-	line("| output tokens | %s, %s for each request |", page.Count(f.output), page.Number(float64(f.output)/float64(f.rows)))
+	line("| input tokens | %s, %s for each request |", page.Count(f.input),
+		page.Number(float64(f.input)/float64(f.rows)))
+	line("| output tokens | %s, %s for each request |", page.Count(f.output),
+		page.Number(float64(f.output)/float64(f.rows)))
 	if n := f.Trace.Meta.BlockSize; n > 0 {
 		line("| prefix blocks | %d tokens each; the last of a row may be partial |", n)
 	}
@@ -144,15 +151,18 @@ func (f *facts) readme(s Statement) (string, error) {
 	line("| digest of the rows | `%s` |", f.Trace.Meta.Digest)
 	line("| written by | %s |\n", f.Tool)
 
-	line("## Use\n\n```python\nfrom datasets import load_dataset\n\nrequests = load_dataset(%q, split=\"train\")\n```\n", s.Repo)
+	line("## Use\n\n```python\nfrom datasets import load_dataset\n\nrequests = load_dataset(%q, "+
+		"split=\"train\")\n```\n", s.Repo)
 	line("```python\nimport pandas as pd\n\nrequests = pd.read_parquet(%q)\n```\n", dataFile)
 	line("```\nreprise profile %[1]s\nreprise replay %[1]s --url http://localhost:8000 -o run.parquet\n```\n", dataFile)
 
 	f.columnTable(line)
 	f.privacy(line)
-	line("## Licence and citation\n\nPublished under [%s](%s) by %s.\n", s.License.Name(), s.License.URL, oneLine(authors(s)))
+	line("## Licence and citation\n\nPublished under [%s](%s) by %s.\n", s.License.Name(), s.License.URL,
+		oneLine(authors(s)))
 	line("```bibtex\n%s\n```\n", f.bibtex(s))
-	line("`%s` has the same for tools, `%s` describes the columns for loaders, and `sha256sum -c %s` checks the files.", citationFile, croissantFile, sumsFile)
+	line("`%s` has the same for tools, `%s` describes the columns for loaders, and `sha256sum -c %s` checks the files.",
+		citationFile, croissantFile, sumsFile)
 	return b.String(), nil
 }
 
@@ -220,5 +230,6 @@ func authors(s Statement) string {
 
 // oneLine keeps what an operator typed from being Markdown of its own.
 func oneLine(s string) string {
-	return strings.NewReplacer("\n", " ", "\r", " ", "<", "&lt;", "[", "\\[", "*", "\\*", "`", "\\`", "_", "\\_").Replace(s)
+	return strings.NewReplacer("\n", " ", "\r", " ", "<", "&lt;", "[", "\\[", "*", "\\*", "`", "\\`",
+		"_", "\\_").Replace(s)
 }

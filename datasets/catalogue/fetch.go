@@ -96,7 +96,8 @@ func (f *Fetcher) present(ctx context.Context, file File, path string, got *Fetc
 	}
 	got.Bytes, got.SHA256 = d.size, d.sha256
 	if !got.Verified {
-		return false, fmt.Errorf("%s exists, and no checksum is known to tell whether it is the data set: %w", path, errInTheWay)
+		return false, fmt.Errorf("%s exists, and no checksum is known to tell whether it is the data set: %w",
+			path, errInTheWay)
 	}
 	if err := file.matches(path, d); err != nil {
 		return false, fmt.Errorf("%w: %w", err, errInTheWay)

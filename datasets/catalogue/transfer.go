@@ -237,7 +237,8 @@ func (t *transfer) accept(answer *http.Response) (io.Reader, error) {
 // fits compares the length that the server states with the one of the list.
 func (t *transfer) fits() error {
 	if t.file.Size > 0 && t.total > 0 && t.total != t.file.Size {
-		return fmt.Errorf("%s has %d bytes there, and %d in the list: it was changed since, or is another file; nothing was fetched", plain(t.url), t.total, t.file.Size)
+		return fmt.Errorf("%s has %d bytes there, and %d in the list: it was changed since, or is another file; "+
+			"nothing was fetched", plain(t.url), t.total, t.file.Size)
 	}
 	return nil
 }
@@ -247,12 +248,15 @@ func (t *transfer) refused(answer *http.Response) error {
 	at := plain(t.url)
 	switch code := answer.StatusCode; {
 	case code == http.StatusNotFound || code == http.StatusGone:
-		return fmt.Errorf("there is no file %s any more (%s): its makers may have moved it; --from takes another address", at, answer.Status)
+		return fmt.Errorf("there is no file %s any more (%s): its makers may have moved it; --from takes "+
+			"another address", at, answer.Status)
 	case code == http.StatusUnauthorized || code == http.StatusForbidden:
-		return fmt.Errorf("%s refuses %s (%s): it may want a login or an agreement; fetch it with a browser, or from a copy with --from", hostOf(t.url), at, answer.Status)
+		return fmt.Errorf("%s refuses %s (%s): it may want a login or an agreement; fetch it with a browser, or from "+
+			"a copy with --from", hostOf(t.url), at, answer.Status)
 	case code == http.StatusTooManyRequests || code >= 500:
 		seconds, _ := strconv.Atoi(answer.Header.Get("Retry-After"))
-		return &brokenError{fmt.Errorf("%s answered %s", hostOf(t.url), answer.Status), time.Duration(seconds) * time.Second}
+		return &brokenError{fmt.Errorf("%s answered %s", hostOf(t.url), answer.Status),
+			time.Duration(seconds) * time.Second}
 	}
 	return fmt.Errorf("%s answered %s for %s", hostOf(t.url), answer.Status, at)
 }
@@ -269,10 +273,13 @@ func (t *transfer) unreachable(ctx context.Context, err error) error {
 	}
 	var dns *net.DNSError
 	if errors.As(err, &dns) {
-		err = &net.DNSError{Err: dns.Err, Name: dns.Name, IsTimeout: dns.IsTimeout, IsNotFound: dns.IsNotFound} // without the address of the resolver
+		// without the address of the resolver
+		err = &net.DNSError{Err: dns.Err, Name: dns.Name, IsTimeout: dns.IsTimeout, IsNotFound: dns.IsNotFound}
 	}
-	if !t.arrived && (errors.As(err, &dns) && !dns.IsTimeout || errors.Is(err, syscall.ECONNREFUSED) || strings.Contains(err.Error(), "certificate") || strings.Contains(err.Error(), "unsupported protocol")) {
-		return fmt.Errorf("cannot reach %s: %w. Is this machine offline? A proxy is named by HTTPS_PROXY, a copy elsewhere by --from", hostOf(t.url), err)
+	if !t.arrived && (errors.As(err, &dns) && !dns.IsTimeout || errors.Is(err, syscall.ECONNREFUSED) ||
+		strings.Contains(err.Error(), "certificate") || strings.Contains(err.Error(), "unsupported protocol")) {
+		return fmt.Errorf("cannot reach %s: %w. Is this machine offline? A proxy is named by HTTPS_PROXY, a copy "+
+			"elsewhere by --from", hostOf(t.url), err)
 	}
 	return &brokenError{err: fmt.Errorf("cannot reach %s: %w", hostOf(t.url), err)}
 }
@@ -300,7 +307,8 @@ func (t *transfer) write(body io.Reader, moved func()) error {
 			moved()
 			t.arrived = true
 			if t.file.Size > 0 && t.have+int64(n) > t.file.Size {
-				return errors.Join(fmt.Errorf("%s sends more than the %d bytes of the list: it was changed since, or is another file", plain(t.url), t.file.Size), t.restart())
+				return errors.Join(fmt.Errorf("%s sends more than the %d bytes of the list: it was changed since, or "+
+					"is another file", plain(t.url), t.file.Size), t.restart())
 			}
 			if _, err := t.out.WriteAt(buf[:n], t.have); err != nil {
 				if errors.Is(err, syscall.ENOSPC) {

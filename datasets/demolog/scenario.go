@@ -74,7 +74,8 @@ type scenario struct {
 // makeRecords returns the requests in order of arrival.
 func (s *scenario) makeRecords() []*record {
 	// Chats: each turn comes after the answer to the one before and some thought.
-	system := "You are the assistant of a small shop. Answer briefly and politely, in plain words.\n\n" + s.text(statements, 110)
+	system := "You are the assistant of a small shop. Answer briefly and politely, in plain words.\n\n" +
+		s.text(statements, 110)
 	for i := range chats {
 		user, at := s.user(), s.anywhere(length*3/4)
 		history := []message{{"system", system}}

@@ -9,7 +9,8 @@ import (
 // aiperfCommand sends the rows of a file at their times, and lets no answer end before its
 // length. It is of chat, AIPerf's default, since its completions have no later turns. Without
 // --streaming AIPerf has no time to the first token.
-const aiperfCommand = "aiperf profile --model MODEL --url URL --streaming --extra-inputs ignore_eos:true --input-file FILE --fixed-schedule"
+const aiperfCommand = "aiperf profile --model MODEL --url URL --streaming --extra-inputs ignore_eos:true " +
+	"--input-file FILE --fixed-schedule"
 
 // aiperfFormat writes AIPerf's dialect of the Mooncake lines
 // (--custom-dataset-type mooncake_trace). AIPerf sends the first turn of a
@@ -26,9 +27,11 @@ func aiperfFormat() Format {
 		About:   "AIPerf's mooncake_trace: Mooncake lines with sessions and delays before later turns",
 		Example: `{"session_id": "0", "context_mode": "message_array_with_responses", "timestamp": 1500, "input_length": 700, "output_length": 21, "hash_ids": [0, 1]}`,
 		Loses: []string{
-			"times below the millisecond", "the arrivals of later turns whose think time is known", "parents other than the turn before",
+			"times below the millisecond", "the arrivals of later turns whose think time is known",
+			"parents other than the turn before",
 			"which part of a delay was tool time", "all columns but arrival, lengths, sessions, think times and blocks",
-			"the lengths of later turns: AIPerf 0.13 puts earlier turns in front of them once more, since it does not read context_mode here; --to mooncake has no sessions, and keeps lengths",
+			"the lengths of later turns: AIPerf 0.13 puts earlier turns in front of them once more, since it does " +
+				"not read context_mode here; --to mooncake has no sessions, and keeps lengths",
 		},
 		Use:          aiperfCommand + " --custom-dataset-type mooncake_trace --isl-block-size BLOCK",
 		UseBlockless: aiperfCommand + " --custom-dataset-type mooncake_trace",
@@ -97,11 +100,13 @@ func (e *aiperfEncoder) count(r *trace.Request, at place) {
 	delay, known := delayOf(r)
 	e.losses.count(roundedToMS, r.ArrivalNS%1e6 != 0 && !(later && known))
 	e.losses.count("%d of %d rows are later turns, with a delay in place of their arrival", later && known)
-	e.losses.count("%d of %d rows are later turns, to which AIPerf 0.13 adds the turns before them once more: --to mooncake has no sessions, and keeps lengths", later)
+	e.losses.count("%d of %d rows are later turns, to which AIPerf 0.13 adds the turns before them once more: --to "+
+		"mooncake has no sessions, and keeps lengths", later)
 	e.losses.count("%d of %d delays were rounded to the millisecond", later && known && delay%1e6 != 0)
 	e.losses.count("%d of %d rows have a think or tool time but no turn before them in the file", known && !later)
 	e.losses.count("%d of %d delays do not tell tool time from think time", later && r.ToolNS != nil)
-	e.losses.count("%d of %d rows have a number of their turn that is not their place in the session", r.Turn != nil && *r.Turn != at.turn)
+	e.losses.count("%d of %d rows have a number of their turn that is not their place in the session", r.Turn != nil &&
+		*r.Turn != at.turn)
 	// A reader that has only sessions takes a row to wait for the one before in its session.
 	asRead := len(r.Parents) == 0
 	if later {

@@ -18,19 +18,23 @@ import (
 // turn is the first; else -1. turn counts from 1.
 func bailianFormat() Format {
 	return Format{
-		Name:    "bailian",
-		About:   "JSON lines of the Qwen-Bailian traces: seconds, lengths, conversations, ids of 16-token prefix blocks",
+		Name: "bailian",
+		About: "JSON lines of the Qwen-Bailian traces: seconds, lengths, conversations, ids of 16-token " +
+			"prefix blocks",
 		Example: `{"chat_id":0,"parent_chat_id":-1,"timestamp":1.5002,"input_length":40,"output_length":21,"type":"text","turn":1,"hash_ids":[0,1,2]}`,
 		Loses: []string{
-			"think and tool times", "all parents but the latest", "all columns but arrival, lengths, conversations and blocks",
+			"think and tool times", "all parents but the latest",
+			"all columns but arrival, lengths, conversations and blocks",
 			"the remainder of shared prefixes, if the block size is not a multiple of 16",
 		},
-		Use:         aiperfCommand + " --custom-dataset-type bailian_trace",
-		Tried:       "AIPerf 0.13.0, 23 November 2026: right for first turns; it puts the turns before a later one in front of that once more",
+		Use: aiperfCommand + " --custom-dataset-type bailian_trace",
+		Tried: "AIPerf 0.13.0, 23 November 2026: right for first turns; it puts the turns before a later one " +
+			"in front of that once more",
 		NeedsBlocks: true,
 		says:        []string{"session", "turn", "parents", "blocks"},
 		open: func(o Options, l *losses) (encoder, error) {
-			e := &bailianEncoder{losses: l, size: o.BlockSize, regrouping: regroup(o.BlockSize, datasets.BailianBlock), sessions: placer{}}
+			e := &bailianEncoder{losses: l, size: o.BlockSize, regrouping: regroup(o.BlockSize, datasets.BailianBlock),
+				sessions: placer{}}
 			l.addSentence(e.regrouping.loss)
 			return e.encode, nil
 		},
@@ -67,7 +71,8 @@ func (e *bailianEncoder) encode(b []byte, row int64, r *trace.Request) ([]byte, 
 		parent = previous
 	}
 	e.losses.count("%d of %d rows have several parents, of which the latest is kept", len(r.Parents) > 1)
-	e.losses.count("%d of %d rows are a first turn of a session that had begun before, and look like another session", parent < 0 && previous >= 0)
+	e.losses.count("%d of %d rows are a first turn of a session that had begun before, and look like another session",
+		parent < 0 && previous >= 0)
 	b = append(b, `{"chat_id":`...)
 	b = strconv.AppendInt(b, row, 10)
 	b = append(b, `,"parent_chat_id":`...)

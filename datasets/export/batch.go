@@ -21,12 +21,15 @@ var errNoModel = errors.New("names no model: give one with --model")
 // length of the row's output.
 func openAIBatchFormat() Format {
 	return Format{
-		Name:    "openai-batch",
-		About:   "JSON lines of requests for OpenAI's Batch API, or vllm run-batch: prompts and output lengths, no times",
+		Name: "openai-batch",
+		About: "JSON lines of requests for OpenAI's Batch API, or vllm run-batch: prompts and output " +
+			"lengths, no times",
 		Example: `{"custom_id": "request-0", "method": "POST", "url": "/v1/chat/completions", "body": {"model": "model-0", "messages": [{"role": "user", "content": "some words"}], "max_tokens": 21}}`,
 		Loses: []string{
-			"arrivals: a batch is processed in any order", "sessions, parents and think times", "block ids, except as shared text in the prompts",
-			"the lengths of outputs that stop early: max_tokens is a limit", "exact input lengths: the server's chat template adds tokens",
+			"arrivals: a batch is processed in any order", "sessions, parents and think times",
+			"block ids, except as shared text in the prompts",
+			"the lengths of outputs that stop early: max_tokens is a limit",
+			"exact input lengths: the server's chat template adds tokens",
 			"all columns but lengths, model, kind and temperature",
 		},
 		Use:          "vllm run-batch -i FILE -o results.jsonl --model MODEL",
@@ -39,13 +42,15 @@ func openAIBatchFormat() Format {
 				if n <= batchRequests && e.bytes <= batchBytes {
 					return ""
 				}
-				return fmt.Sprintf("OpenAI takes %d requests and %d MB in a file; this one has %d and %d MB", batchRequests, batchBytes/1_000_000, n, e.bytes/1_000_000)
+				return fmt.Sprintf("OpenAI takes %d requests and %d MB in a file; this one has %d and %d MB",
+					batchRequests, batchBytes/1_000_000, n, e.bytes/1_000_000)
 			})
 			l.addSentence(func() string {
 				if max(e.rows[0], e.rows[1], e.rows[2]) == e.rows[0]+e.rows[1]+e.rows[2] {
 					return "" // all have one kind
 				}
-				return fmt.Sprintf("OpenAI takes one endpoint in a file; this one has %d chats, %d completions and %d embeddings", e.rows[0], e.rows[1], e.rows[2])
+				return fmt.Sprintf("OpenAI takes one endpoint in a file; this one has %d chats, %d completions and "+
+					"%d embeddings", e.rows[0], e.rows[1], e.rows[2])
 			})
 			return e.encode, nil
 		},
@@ -94,7 +99,8 @@ func (e *batchEncoder) encode(b []byte, row int64, r *trace.Request) ([]byte, er
 	if kind < 2 {
 		if r.OutputTokens != nil {
 			n := e.prompts.output(r)
-			e.losses.count("%d of %d rows asked for another max_tokens than the length of their output, which stands there",
+			e.losses.count("%d of %d rows asked for another max_tokens than the length of their output, which "+
+				"stands there",
 				r.MaxTokens != nil && int64(*r.MaxTokens) != n)
 			b = append(b, `, "max_tokens": `...)
 			b = strconv.AppendInt(b, n, 10)
@@ -121,6 +127,7 @@ func (e *batchEncoder) kind(r *trace.Request) int {
 	case "embedding":
 		return 2
 	}
-	e.losses.count("%d of %d rows are of a kind that has no place in a batch, and are written as chats", r.Kind != "" && r.Kind != "chat")
+	e.losses.count("%d of %d rows are of a kind that has no place in a batch, and are written as chats",
+		r.Kind != "" && r.Kind != "chat")
 	return 0
 }

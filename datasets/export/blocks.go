@@ -78,7 +78,8 @@ func (g *regrouping) loss() string {
 	if g.from%g.to == 0 {
 		return ""
 	}
-	return fmt.Sprintf("blocks of %d tokens became blocks of %d: shared prefixes are rounded down to both", g.from, g.to)
+	return fmt.Sprintf("blocks of %d tokens became blocks of %d: shared prefixes are rounded down to both", g.from,
+		g.to)
 }
 
 // appendSeconds appends nanoseconds as a decimal number of seconds, exactly and

@@ -29,14 +29,17 @@ func blisFormat() Format {
 		About:   "TraceV2 of the BLIS simulator: a CSV of requests and a second file with a YAML header",
 		Example: "0,,,,0,0,,0,true,700,21,700,0,0,0,0,model-0,0,0,1500200,1500200,0,0,0,ok,,",
 		Loses: []string{
-			"times below the microsecond", "block ids: BLIS has one prefix for each group of requests, and none is written",
-			"parents and think times, which BLIS takes from the arrivals in a session", "adapters, replicas, images, sampling settings",
+			"times below the microsecond", "block ids: BLIS has one prefix for each group of requests, and " +
+				"none is written",
+			"parents and think times, which BLIS takes from the arrivals in a session",
+			"adapters, replicas, images, sampling settings",
 			"missing values, which become 0", "classes other than its own five",
 		},
 		Use:       "blis replay --trace-header HEADER --trace-data FILE --model MODEL",
 		HeaderExt: "yaml",
 		top:       blisColumns,
-		says: []string{"session", "turn", "user", "model", "class", "reasoning_tokens", "image_tokens", "stream", "status",
+		says: []string{"session", "turn", "user", "model", "class", "reasoning_tokens", "image_tokens",
+			"stream", "status",
 			"finish_reason", "ttft_ns", "e2e_ns"},
 		open: func(o Options, l *losses) (encoder, error) {
 			if _, err := io.WriteString(o.Header, blisHeader); err != nil {
@@ -122,7 +125,8 @@ func (e *blisEncoder) round(row int64, r *trace.Request) int64 {
 	if r.Session != nil {
 		round = e.sessions.place(row, r).turn
 	}
-	e.losses.count("%d of %d rows have a number of their turn that is not their place in the session", r.Turn != nil && *r.Turn != round)
+	e.losses.count("%d of %d rows have a number of their turn that is not their place in the session",
+		r.Turn != nil && *r.Turn != round)
 	return int64(round)
 }
 
@@ -162,20 +166,26 @@ func inferencePerfFormat() Format {
 		About:   "CSV of the Azure traces, for inference-perf: TIMESTAMP,ContextTokens,GeneratedTokens",
 		Example: "1970-01-01 00:00:01.5002000,700,21",
 		Loses: []string{
-			"times below 100 ns; inference-perf reads them to 1 µs, before September 2026 to 10 ms", "block ids, so all prefix reuse",
+			"times below 100 ns; inference-perf reads them to 1 µs, before September 2026 to 10 ms",
+			"block ids, so all prefix reuse",
 			"sessions, parents and think times", "all columns but arrival and lengths",
 		},
 		// The stage is not used beside a trace, and 0.7 does not run without one.
-		Use: "inference-perf --server.type vllm --server.base_url URL --server.model_name MODEL --server.ignore_eos true --api.type completion --api.streaming true" +
-			" --load.type trace_replay --load.trace.file FILE --load.trace.format AzurePublicDataset --load.stages '[{\"rate\": 1, \"duration\": 1}]'" +
-			" --data.type random --data.trace.file FILE --data.trace.format AzurePublicDataset --report.request_lifecycle.per_request true",
+		Use: "inference-perf --server.type vllm --server.base_url URL --server.model_name MODEL --server.ignore_eos " +
+			"true --api.type completion --api.streaming true" +
+			" --load.type trace_replay --load.trace.file FILE --load.trace.format AzurePublicDataset --load.stages " +
+			"'[{\"rate\": 1, \"duration\": 1}]'" +
+			" --data.type random --data.trace.file FILE --data.trace.format AzurePublicDataset " +
+			"--report.request_lifecycle.per_request true",
 		Tried: "inference-perf 0.7.0, 23 November 2026",
 		top:   "TIMESTAMP,ContextTokens,GeneratedTokens\n",
 		open: func(_ Options, l *losses) (encoder, error) {
 			return func(b []byte, _ int64, r *trace.Request) ([]byte, error) {
 				l.count("%d of %d arrivals were rounded to 100 ns", r.ArrivalNS%100 != 0)
-				l.count("%d of %d arrivals are finer than the microsecond that inference-perf reads", r.ArrivalNS%1e3 != 0)
-				l.count("%d of %d arrivals are finer than 10 ms, to which inference-perf before September 2026 cuts them", r.ArrivalNS%1e7 != 0)
+				l.count("%d of %d arrivals are finer than the microsecond that inference-perf reads",
+					r.ArrivalNS%1e3 != 0)
+				l.count("%d of %d arrivals are finer than 10 ms, to which inference-perf before September "+
+					"2026 cuts them", r.ArrivalNS%1e7 != 0)
 				b = datasets.Epoch.Add(time.Duration(r.ArrivalNS+50)).AppendFormat(b, layout)
 				b = append(b, ',')
 				b = strconv.AppendInt(b, int64(r.InputTokens), 10)

@@ -19,7 +19,8 @@ func mooncakeFormat() Format {
 		About:   "JSON lines of the Mooncake release: integer milliseconds, lengths, ids of prefix blocks",
 		Example: `{"timestamp": 1500, "input_length": 700, "output_length": 21, "hash_ids": [0, 1]}`,
 		Loses: []string{
-			"times below the millisecond", "sessions, parents and think times", "all columns but arrival, lengths and blocks",
+			"times below the millisecond", "sessions, parents and think times",
+			"all columns but arrival, lengths and blocks",
 			"the block size, which readers take to be 512",
 		},
 		NeedsBlocks: true,
@@ -43,7 +44,8 @@ func otherBlockSize(size int) string {
 	if size == datasets.MooncakeBlock || size == 0 {
 		return ""
 	}
-	return fmt.Sprintf("readers of the format take a block to be %d tokens; here it is %d", datasets.MooncakeBlock, size)
+	return fmt.Sprintf("readers of the format take a block to be %d tokens; here it is %d",
+		datasets.MooncakeBlock, size)
 }
 
 // appendLengths appends the lengths under their names in the Mooncake release,
@@ -72,10 +74,12 @@ func sglangFormat() Format {
 	out.Name = "sglang"
 	out.About = "the lines of the Mooncake release, for SGLang's bench_serving, which ignores input_length"
 	out.Loses = []string{
-		"times below the millisecond", "sessions, parents and think times", "all columns but arrival, lengths and blocks",
+		"times below the millisecond", "sessions, parents and think times",
+		"all columns but arrival, lengths and blocks",
 		"input lengths: SGLang makes some 130 tokens for each block id, whatever the block size, and a fixed question",
 	}
-	out.Use = "python -m sglang.bench_serving --backend sglang --dataset-name mooncake --dataset-path FILE --num-prompts ROWS --use-trace-timestamps"
+	out.Use = "python -m sglang.bench_serving --backend sglang --dataset-name mooncake --dataset-path FILE " +
+		"--num-prompts ROWS --use-trace-timestamps"
 	out.open = func(o Options, l *losses) (encoder, error) {
 		inner, err := open(o, newLosses(out.says)) // the block size does not matter here
 		if err != nil {
@@ -83,7 +87,8 @@ func sglangFormat() Format {
 		}
 		var ids, input int64
 		l.addSentence(func() string {
-			return fmt.Sprintf("SGLang ignores input_length: it will make about %d prompt tokens, some %d for each block id, in place of %d",
+			return fmt.Sprintf("SGLang ignores input_length: it will make about %d prompt tokens, some %d for each "+
+				"block id, in place of %d",
 				ids*sglangIDTokens, sglangIDTokens, input)
 		})
 		return func(b []byte, row int64, r *trace.Request) ([]byte, error) {
@@ -96,9 +101,12 @@ func sglangFormat() Format {
 	return out
 }
 
-var errGuideLLMID = errors.New("has a block id above 2147483647, more than GuideLLM can hold: number the blocks densely")
+var errGuideLLMID = errors.New("has a block id above 2147483647, more than GuideLLM can hold: number the " +
+	"blocks densely")
 
-const guideLLMCommand = "guidellm run --backend kind=openai_http,target=URL,model=MODEL,request_format=/v1/completions --profile kind=replay,time_scale=1.0 --output kind=json,path=guidellm.json --data "
+const guideLLMCommand = "guidellm run --backend " +
+	"kind=openai_http,target=URL,model=MODEL,request_format=/v1/completions --profile kind=replay,time_scale=1.0 " +
+	"--output kind=json,path=guidellm.json --data "
 
 // guideLLMFormat writes the Mooncake lines with timestamps in seconds. GuideLLM
 // sends at start + time_scale·timestamp seconds and never converts, so that the
@@ -115,18 +123,21 @@ func guideLLMFormat() Format {
 			"the last digits of times, which GuideLLM holds as 32-bit floats: 0.1 ms after an hour, 4 ms after a day",
 			"exact prompt lengths, which drift as GuideLLM decodes and encodes its prompts",
 		},
-		Use:          guideLLMCommand + `'{"kind": "mooncake", "source": {"kind": "json_file", "path": "FILE"}, "hash_id_block_size": BLOCK}'`,
-		UseBlockless: guideLLMCommand + `'{"kind": "trace_synthetic", "source": {"kind": "json_file", "path": "FILE"}}'`,
-		NameEnd:      ".jsonl",
-		Tried:        "GuideLLM 0.8.1, 23 November 2026",
-		says:         []string{"blocks"},
+		Use: guideLLMCommand +
+			`'{"kind": "mooncake", "source": {"kind": "json_file", "path": "FILE"}, "hash_id_block_size": BLOCK}'`,
+		UseBlockless: guideLLMCommand +
+			`'{"kind": "trace_synthetic", "source": {"kind": "json_file", "path": "FILE"}}'`,
+		NameEnd: ".jsonl",
+		Tried:   "GuideLLM 0.8.1, 23 November 2026",
+		says:    []string{"blocks"},
 		open: func(o Options, l *losses) (encoder, error) {
 			var off time.Duration
 			l.addSentence(func() string {
 				if off < time.Microsecond {
 					return ""
 				}
-				return fmt.Sprintf("GuideLLM holds times as 32-bit floats: in this trace they are off by up to %v", off.Round(time.Microsecond))
+				return fmt.Sprintf("GuideLLM holds times as 32-bit floats: in this trace they are off by up to %v",
+					off.Round(time.Microsecond))
 			})
 			return func(b []byte, _ int64, r *trace.Request) ([]byte, error) {
 				seconds := float64(r.ArrivalNS) / 1e9

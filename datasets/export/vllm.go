@@ -8,7 +8,8 @@ import (
 	"reprise/trace"
 )
 
-const vllmCommand = "vllm bench serve --base-url URL --model MODEL --dataset-path FILE --num-prompts ROWS --ignore-eos --save-result --save-detailed"
+const vllmCommand = "vllm bench serve --base-url URL --model MODEL --dataset-path FILE --num-prompts ROWS " +
+	"--ignore-eos --save-result --save-detailed"
 
 // vllmTimedFormat writes what vLLM's benchmark reads as its dataset
 // timed_trace, so that its defaults are right: seconds, and blocks of 16
@@ -16,8 +17,9 @@ const vllmCommand = "vllm bench serve --base-url URL --model MODEL --dataset-pat
 // makes prompts of another length, and says nothing.
 func vllmTimedFormat() Format {
 	return Format{
-		Name:    "vllm-timed-trace",
-		About:   "JSON lines for vllm bench serve --dataset-name timed_trace: seconds, lengths, ids of 16-token prefix blocks",
+		Name: "vllm-timed-trace",
+		About: "JSON lines for vllm bench serve --dataset-name timed_trace: seconds, lengths, ids of 16-token " +
+			"prefix blocks",
 		Example: `{"timestamp": 1.5002, "input_length": 40, "output_length": 21, "hash_ids": [0, 1, 2]}`,
 		Loses: []string{
 			"sessions, parents and think times", "all columns but arrival, lengths and blocks",
@@ -61,7 +63,8 @@ func vllmCustomFormat() Format {
 			"block ids, except as shared text in the prompts", "all columns but lengths",
 			"the order, without --disable-shuffle, and exact lengths, without --skip-chat-template",
 		},
-		Use:          vllmCommand + " --dataset-name custom --custom-output-len -1 --disable-shuffle --skip-chat-template",
+		Use: vllmCommand +
+			" --dataset-name custom --custom-output-len -1 --disable-shuffle --skip-chat-template",
 		NameEnd:      ".jsonl",
 		Tried:        "vllm-rs 0.33.0, the client in Rust of vLLM's wheel, 23 November 2026",
 		NeedsPrompts: true,

@@ -89,7 +89,8 @@ func (f *writer) Write(rows []trace.Request) (int, error) {
 		if _, err := f.w.Write(f.buf); err != nil {
 			return i, err
 		}
-		f.losses.count("%d of %d rows have no output length, so the file has none for them", r.OutputTokens == nil && r.Status != trace.StatusFailed)
+		f.losses.count("%d of %d rows have no output length, so the file has none for them", r.OutputTokens == nil &&
+			r.Status != trace.StatusFailed)
 		f.losses.rows++
 		for c, column := range lossyColumns {
 			if !f.losses.says[c] && column.set(r) {
@@ -176,7 +177,8 @@ type losses struct {
 
 // newLosses makes a counter for a format that holds the columns in says.
 func newLosses(says []string) *losses {
-	l := &losses{says: make([]bool, len(lossyColumns)), columns: make([]int64, len(lossyColumns)), counts: map[string]int64{}}
+	l := &losses{says: make([]bool, len(lossyColumns)), columns: make([]int64, len(lossyColumns)),
+		counts: map[string]int64{}}
 	for c, column := range lossyColumns {
 		l.says[c] = slices.Contains(says, column.name)
 	}

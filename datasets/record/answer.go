@@ -132,7 +132,8 @@ func (a *answer) event(ev openai.Event) {
 		a.claude.take(ev)
 		return
 	}
-	if bytes.HasPrefix(ev.Name, []byte("response.")) && (bytes.HasSuffix(ev.Name, []byte(".completed")) || bytes.HasSuffix(ev.Name, []byte(".incomplete"))) && bytes.Count(ev.Name, []byte{'.'}) == 1 {
+	if bytes.HasPrefix(ev.Name, []byte("response.")) && (bytes.HasSuffix(ev.Name, []byte(".completed")) ||
+		bytes.HasSuffix(ev.Name, []byte(".incomplete"))) && bytes.Count(ev.Name, []byte{'.'}) == 1 {
 		a.final = bytes.Clone(ev.Data)
 	}
 	a.openai.Add(ev)
@@ -220,7 +221,8 @@ func collected(c *openai.Collector, ended time.Duration, whole bool) reply {
 		err = io.ErrUnexpectedEOF
 	}
 	o := c.Finish(ended, err)
-	r := reply{failed: o.Err != nil, finish: o.FinishReason, id: o.ID, text: string(o.Text.Content), gaps: slices.Clone(o.Gaps)}
+	r := reply{failed: o.Err != nil, finish: o.FinishReason, id: o.ID, text: string(o.Text.Content),
+		gaps: slices.Clone(o.Gaps)}
 	if o.FirstToken != openai.NoInstant {
 		r.first = o.FirstToken
 	}

@@ -111,7 +111,8 @@ func (x *exchange) remember(f fields, messages []message, r reply, sample string
 	if f.string("instructions") != "" {
 		messages = messages[1:]
 	}
-	k := chained{id: r.id, sample: sample, messages: append(messages[:len(messages):len(messages)], message{role: trace.Assistant, text: r.text, calls: r.calls})}
+	k := chained{id: r.id, sample: sample, messages: append(messages[:len(messages):len(messages)],
+		message{role: trace.Assistant, text: r.text, calls: r.calls})}
 	x.w.chains.keep(&k)
 	if id := f.conversation(); id != "" {
 		again := k

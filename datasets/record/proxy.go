@@ -189,7 +189,8 @@ func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 		}
 	}
 	if r.Out.Body != nil {
-		r.Out.Body = &requestBody{ReadCloser: r.Out.Body, x: pass.x, left: r.In.ContentLength, over: r.In.Context().Done()}
+		r.Out.Body = &requestBody{ReadCloser: r.Out.Body, x: pass.x, left: r.In.ContentLength,
+			over: r.In.Context().Done()}
 	}
 }
 
@@ -230,7 +231,8 @@ func (p *Proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
 			p.message(fmt.Sprintf("%s cannot be reached; requests to it are answered with 502", pass.to.url.Host))
 		}
 	case time.Now().Unix() != pass.to.said.Swap(time.Now().Unix()): // the error itself may quote what the server sent
-		p.message(fmt.Sprintf("%s ended a connection before its answer; the request was answered with 502", pass.to.url.Host))
+		p.message(fmt.Sprintf("%s ended a connection before its answer; the request was answered with 502",
+			pass.to.url.Host))
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusBadGateway)

@@ -18,7 +18,8 @@ func (x *exchange) entry() (e *trace.Entry, key string, ok bool) {
 	if err != nil || json.Unmarshal(body, &f) != nil || f == nil {
 		return nil, "", false
 	}
-	e = &trace.Entry{Time: x.w.o.Begin.Add(x.begin.Sub(x.w.o.Begin)), Model: text(f.string("model")), Salt: text(f.string("cache_salt")), Replica: text(x.server)}
+	e = &trace.Entry{Time: x.w.o.Begin.Add(x.begin.Sub(x.w.o.Begin)), Model: text(f.string("model")),
+		Salt: text(f.string("cache_salt")), Replica: text(x.server)}
 	var images int32
 	messages, ok := x.prompt(f, e, &images)
 	if !ok {
@@ -30,7 +31,8 @@ func (x *exchange) entry() (e *trace.Entry, key string, ok bool) {
 		from, messages, known = x.goesOn(f, messages, e)
 	}
 	for _, m := range messages {
-		e.Messages = append(e.Messages, trace.Message{Role: m.role, Content: trace.NewText(m.text), Calls: text(m.calls), CallID: text(m.callID), Name: text(m.name)})
+		e.Messages = append(e.Messages, trace.Message{Role: m.role, Content: trace.NewText(m.text),
+			Calls: text(m.calls), CallID: text(m.callID), Name: text(m.name)})
 	}
 	if images > 0 {
 		e.Images = &images
@@ -244,7 +246,8 @@ func (f fields) who(header string) (user, session string) {
 			user = f.string(name)
 		}
 	}
-	for _, s := range []string{header, session, f.string("session_id"), f.conversation(), f.string("prompt_cache_key")} {
+	for _, s := range []string{header, session, f.string("session_id"), f.conversation(),
+		f.string("prompt_cache_key")} {
 		if s != "" {
 			return user, s
 		}

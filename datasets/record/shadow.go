@@ -176,7 +176,8 @@ func (s *shadowing) ask(x *exchange, body []byte) (out Answered) {
 // said is a reply as a side of a pair. sent is when all of the request was on its way, and
 // before how long before that the reply's clock began.
 func said(r reply, sent, before time.Duration, status int) Answered {
-	a := Answered{Sent: sent, Done: r.done - before, Gaps: r.gaps, Input: r.usage.Input, Output: r.usage.Output, Cached: r.usage.Cached,
+	a := Answered{Sent: sent, Done: r.done - before, Gaps: r.gaps, Input: r.usage.Input, Output: r.usage.Output,
+		Cached: r.usage.Cached,
 		Status: status, Finish: r.finish, Failed: r.failed}
 	if r.first > 0 {
 		a.First = r.first - before

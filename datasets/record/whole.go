@@ -59,7 +59,8 @@ func wholeReply(is api, body []byte) reply {
 		}
 		called := isSet(c.Message.Calls) || isSet(c.Message.Call)
 		a.Fault = a.Fault || isSet(c.Error)
-		a.Generated = a.Generated || called || text+c.Message.Reasoning+c.Message.Thoughts != "" || hasParts(c.Message.Content)
+		a.Generated = a.Generated || called || text+c.Message.Reasoning+c.Message.Thoughts != "" ||
+			hasParts(c.Message.Content)
 		if c.Message.Reasoning+c.Message.Thoughts != "" {
 			r.unknown = r.unknown || r.usage.Reasoning == nil
 		}

@@ -81,7 +81,8 @@ func (w *workers) begin(r *http.Request) *exchange {
 	x := &exchange{w: w, api: is, begin: time.Now(), request: r.Header.Get("Content-Encoding")}
 	if w.shadow != nil {
 		x.path, x.query, x.about = r.URL.Path, r.URL.RawQuery, http.Header{}
-		for _, name := range []string{"Content-Type", "Content-Encoding", "Accept", "Anthropic-Version", "Anthropic-Beta"} {
+		for _, name := range []string{"Content-Type", "Content-Encoding", "Accept", "Anthropic-Version",
+			"Anthropic-Beta"} {
 			if v, ok := r.Header[name]; ok {
 				x.about[name] = v
 			}
@@ -172,6 +173,8 @@ func (w *workers) found(found usage.Findings) {
 func (w *workers) counts() recording.Counts {
 	w.usageLock.Lock()
 	defer w.usageLock.Unlock()
-	return recording.Counts{Usage: w.usage, Recorded: w.recorded.Load(), SampledOut: w.sampledOut.Load(), NotAsked: w.other.Load(), Memory: w.memory.Load(),
-		TooLong: w.tooLong.Load(), Unreadable: w.unreadable.Load(), Unreached: w.unreached.Load(), ClientGone: w.clientGone.Load(), NoLength: w.noLength.Load(), Failed: w.fault.Load()}
+	return recording.Counts{Usage: w.usage, Recorded: w.recorded.Load(), SampledOut: w.sampledOut.Load(),
+		NotAsked: w.other.Load(), Memory: w.memory.Load(),
+		TooLong: w.tooLong.Load(), Unreadable: w.unreadable.Load(), Unreached: w.unreached.Load(),
+		ClientGone: w.clientGone.Load(), NoLength: w.noLength.Load(), Failed: w.fault.Load()}
 }

@@ -23,10 +23,12 @@ func Compare(ref, cand *Signature) (Report, error) {
 		return Report{}, err
 	}
 	if size > 0 && ref.size != cand.size {
-		return Report{}, fmt.Errorf("the reference is measured in blocks of %d tokens and the candidate in blocks of %d: "+
-			"measure both in blocks of %d", ref.size, cand.size, size)
+		return Report{}, fmt.Errorf(
+			"the reference is measured in blocks of %d tokens and the candidate in blocks of %d: "+
+				"measure both in blocks of %d", ref.size, cand.size, size)
 	}
-	c := comparison{brief: ref.opts.Brief || cand.opts.Brief, f: Report{Schema: schema, LRUCurve: []CurvePair{}, Routes: []RoutePair{}, Queues: []QueuePair{}, Rates: []RatePair{}, Warnings: []profile.Warning{}}}
+	c := comparison{brief: ref.opts.Brief || cand.opts.Brief, f: Report{Schema: schema, LRUCurve: []CurvePair{},
+		Routes: []RoutePair{}, Queues: []QueuePair{}, Rates: []RatePair{}, Warnings: []profile.Warning{}}}
 	if c.ref, err = countedTally("reference", ref); err != nil {
 		return Report{}, err
 	}
@@ -79,7 +81,8 @@ func (c *comparison) felt() {
 	default: // the warm-up is longer than the first requests
 		for _, m := range catalogue {
 			if m.first {
-				c.add(m.name, nil, nil, nil, fmt.Sprintf("requests that count among the first %d", c.ref.kept.limit.rows))
+				c.add(m.name, nil, nil, nil, fmt.Sprintf("requests that count among the first %d",
+					c.ref.kept.limit.rows))
 			}
 		}
 	}
@@ -104,8 +107,9 @@ func countedTally(name string, s *Signature) (*signatureTally, error) {
 
 func (s *Signature) side() Side {
 	m := s.meta
-	return Side{Tier: m.Tier, SourceFormat: m.SourceFormat, Tokenizer: m.Tokenizer, Digest: m.Digest, BlockSizeTokens: m.BlockSize,
-		Rows: s.read, Failed: s.failed, WarmUpS: inSeconds(s.warmUp()), Requests: s.tally.requests}
+	return Side{Tier: m.Tier, SourceFormat: m.SourceFormat, Tokenizer: m.Tokenizer, Digest: m.Digest,
+		BlockSizeTokens: m.BlockSize,
+		Rows:            s.read, Failed: s.failed, WarmUpS: inSeconds(s.warmUp()), Requests: s.tally.requests}
 }
 
 func inSeconds(ns int64) float64 { return float64(ns) / 1e9 }
@@ -166,48 +170,60 @@ func (c *comparison) warn(ref, cand *Signature) {
 		*Signature
 	}{{"reference", ref}, {"candidate", cand}} {
 		if s.joined > 1 {
-			add("joined_blocks", "every %d blocks of %d tokens of the %s were joined into one of %d, as chained ids allow",
+			add("joined_blocks", "every %d blocks of %d tokens of the %s were joined into one of %d, as "+
+				"chained ids allow",
 				s.joined, s.meta.BlockSize, s.name, s.size)
 		}
 		if s.failed > 0 {
-			add("failed_rows", "%s of %s rows of the %s failed; they are left out", page.Count(s.failed), page.Count(s.read), s.name)
+			add("failed_rows", "%s of %s rows of the %s failed; they are left out", page.Count(s.failed),
+				page.Count(s.read), s.name)
 		}
 		if w := s.warmUp(); w > 0 {
-			add("warm_up", "the first %s s of the %s are warm-up: they fill the cache and are left out", page.Number(inSeconds(w)), s.name)
+			add("warm_up", "the first %s s of the %s are warm-up: they fill the cache and are left out",
+				page.Number(inSeconds(w)), s.name)
 		}
 		if s.meta.Timing != "" {
-			add("made_up_times", "the times of the %s were made up: measures of arrivals, gaps and reuse times describe that choice", s.name)
+			add("made_up_times", "the times of the %s were made up: measures of arrivals, gaps and reuse times "+
+				"describe that choice", s.name)
 		}
 		if s.tally.sample.shift > 0 {
-			add("sampled_requests", "the %s has more than %s requests: correlations and the two-dimensional distance use a sample of %s",
+			add("sampled_requests", "the %s has more than %s requests: correlations and the two-dimensional distance "+
+				"use a sample of %s",
 				s.name, page.Count(int64(s.limits.rows)), page.Count(int64(len(s.tally.sample.rows))))
 		}
 		if s.tally.pairs.shift > 0 {
-			add("sampled_pairs", "the %s has more than %s pairs of lengths: the pair match is of one in %d of them, the same on both sides",
+			add("sampled_pairs", "the %s has more than %s pairs of lengths: the pair match is of one in %d of them, "+
+				"the same on both sides",
 				s.name, page.Count(int64(s.limits.pairs)), uint64(1)<<s.tally.pairs.shift)
 		}
 		if k := s.tally.kept; k.more {
-			add("first_requests", "the %s is long: links, routing, queues, the rate of tokens and copies are of its first %s requests, routing of as many of these as have %s blocks",
+			add("first_requests", "the %s is long: links, routing, queues, the rate of tokens and copies are of its "+
+				"first %s requests, routing of as many of these as have %s blocks",
 				s.name, page.Count(int64(len(k.at))), page.Count(int64(k.limit.routed)))
 		}
 		if n := s.tally.oneIn; n > 0 {
-			add("sampled_trees", "the %s has more than %s distinct blocks: inferred sessions, the longest too, are of one in %d prefix trees, whole, and times to reuse of as many blocks",
+			add("sampled_trees", "the %s has more than %s distinct blocks: inferred sessions, the longest too, are "+
+				"of one in %d prefix trees, whole, and times to reuse of as many blocks",
 				s.name, page.Count(profile.DefaultExactBlocks), n)
 		}
 		if s.tally.sampledCurve {
-			add("sampled_curve", "the %s has more than %s distinct blocks: its LRU curve is estimated from a sample of them", s.name,
+			add("sampled_curve", "the %s has more than %s distinct blocks: its LRU curve is estimated from a "+
+				"sample of them", s.name,
 				page.Count(curveExact))
 		}
 	}
-	if n := ref.tally.requests; n < synth.FewRequests && strings.HasPrefix(cand.meta.SourceFormat, synth.GeneratedSource) {
-		add("few_requests", "the reference has %s requests: a model needs %s or more; with fewer, some limits usually fail",
+	if n := ref.tally.requests; n < synth.FewRequests &&
+		strings.HasPrefix(cand.meta.SourceFormat, synth.GeneratedSource) {
+		add("few_requests", "the reference has %s requests: a model needs %s or more; with fewer, some limits "+
+			"usually fail",
 			page.Count(n), page.Count(synth.FewRequests))
 	}
 	if ref.meta.Tokenizer != cand.meta.Tokenizer && ref.meta.Tokenizer != "" && cand.meta.Tokenizer != "" {
 		add("tokenizers", "the two were counted with different tokenizers")
 	}
 	if c.ref.blocks && c.cand.blocks && max(c.ref.unique, c.cand.unique) <= curveFrom {
-		add("small_curve", "neither has more than %d distinct blocks, so every capacity of the curve holds them all", curveFrom)
+		add("small_curve", "neither has more than %d distinct blocks, so every capacity of the curve holds them all",
+			curveFrom)
 	}
 	for i := 0; i < len(c.f.IDC); { // scales that were left out, by reason
 		why := c.f.IDC[i].LeftOut

@@ -80,7 +80,8 @@ func (c *comparison) copies() {
 	// Three standard deviations of what chance repeats of so many chains: nothing where it repeats none.
 	noise := 3 * math.Sqrt(exact*(1-exact)/float64(len(chains)))
 	c.add(chainExactName, &exact, cand, trace.Ptr(max(0, *cand-exact-noise)), what)
-	c.addAboveChance(chainNearName, index.share(c.cand.kept, chains, c.cand.kept.out, lengthTolerance), near, true, what)
+	c.addAboveChance(chainNearName, index.share(c.cand.kept, chains, c.cand.kept.out, lengthTolerance), near, true,
+		what)
 }
 
 // addAboveChance adds a measure of how much more is found than by chance.
@@ -151,7 +152,8 @@ func linked(ref, cand *keptRows) (found, chance float64) {
 	hit := func(row, place int) float64 {
 		in, out := cand.in[cand.from+row], cand.out[cand.from+row]
 		for i := max(0, place-linkReach); i < min(m, place+linkReach+1); i++ {
-			if inTolerance(in, ref.in[ref.from+i], lengthTolerance) && inTolerance(out, ref.out[ref.from+i], lengthTolerance) {
+			if inTolerance(in, ref.in[ref.from+i], lengthTolerance) &&
+				inTolerance(out, ref.out[ref.from+i], lengthTolerance) {
 				return 1
 			}
 		}

@@ -55,7 +55,8 @@ func (c *comparison) turnQuantiles(ref, cand *sessionTally) {
 		x, y := of(a, q.what), of(b, q.what)
 		var d *float64
 		if c.f.Sessions == "inferred" && c.ref.oneIn != c.cand.oneIn {
-			c.add(q.name, nil, nil, nil, "the longest sessions of as large a sample of trees as the other") // fewer have no such long ones
+			// fewer have no such long ones
+			c.add(q.name, nil, nil, nil, "the longest sessions of as large a sample of trees as the other")
 			continue
 		}
 		if x != nil && y != nil {
@@ -141,7 +142,8 @@ const growthCurve = "growth over the parent"
 // links compares what requests build on.
 func (c *comparison) links() {
 	ref, cand := c.ref.kept, c.cand.kept
-	growth := cdfPair{name: growthCurve, unit: "tokens", per: 1, ref: ref.growth().sorted(), cand: cand.growth().sorted()}
+	growth := cdfPair{name: growthCurve, unit: "tokens", per: 1, ref: ref.growth().sorted(),
+		cand: cand.growth().sorted()}
 	c.f.curves = append(c.f.curves, growth)
 	const built = "requests that build on another"
 	for _, q := range []struct {

@@ -40,8 +40,10 @@ func (c *comparison) reuse() {
 	r, s := c.ref.ratios, c.cand.ratios
 	c.add("hit_by_block", r.ByBlock, s.ByBlock, difference(r.ByBlock, s.ByBlock), what)
 	c.add("hit_by_token", r.ByToken, s.ByToken, difference(r.ByToken, s.ByToken), what)
-	c.add("hit_mean_over_requests", r.MeanOverRequests, s.MeanOverRequests, difference(r.MeanOverRequests, s.MeanOverRequests), what)
-	c.add("hit_full_blocks_only", r.FullBlocksOnly, s.FullBlocksOnly, difference(r.FullBlocksOnly, s.FullBlocksOnly), "full prefix blocks")
+	c.add("hit_mean_over_requests", r.MeanOverRequests, s.MeanOverRequests,
+		difference(r.MeanOverRequests, s.MeanOverRequests), what)
+	c.add("hit_full_blocks_only", r.FullBlocksOnly, s.FullBlocksOnly, difference(r.FullBlocksOnly, s.FullBlocksOnly),
+		"full prefix blocks")
 	point := []int64{pointCapacity}
 	ref, cand = c.ref.meanRatio(point), c.cand.meanRatio(point)
 	c.add("hit_at_1000_blocks", ref, cand, difference(ref, cand), what)
@@ -116,8 +118,10 @@ func (c *comparison) joint() {
 	always := func(*signatureTally) bool { return true }
 	blocks := func(t *signatureTally) bool { return t.blocks }
 	add("rho_input_output", func(t *sampledTuple) (x, y int32) { return t.in, t.out }, always, "lengths that vary")
-	add("rho_hit_new", func(t *sampledTuple) (x, y int32) { return t.hit, t.fresh }, blocks, "hit and new blocks that vary")
-	add("rho_new_output", func(t *sampledTuple) (x, y int32) { return t.fresh, t.out }, blocks, "new blocks and outputs that vary")
+	add("rho_hit_new", func(t *sampledTuple) (x, y int32) { return t.hit, t.fresh }, blocks,
+		"hit and new blocks that vary")
+	add("rho_new_output", func(t *sampledTuple) (x, y int32) { return t.fresh, t.out }, blocks,
+		"new blocks and outputs that vary")
 	d := ksDistance2D(c.ref.sample.lengths(), c.cand.sample.lengths())
 	c.add("input_output_ks2d", nil, nil, &d, "")
 }
@@ -210,7 +214,8 @@ func (s *arrivalSide) unusable(scale int, width float64) string {
 	case w.window < leastWindows:
 		return fmt.Sprintf("fewer than %d windows in the %s", leastWindows, s.name)
 	case s.Clock != nil && width < leastTicks*s.Clock.TickS*(1-tickSlack):
-		return fmt.Sprintf("below %d ticks of the %s's clock, %s s each", leastTicks, s.name, page.Number(s.Clock.TickS))
+		return fmt.Sprintf("below %d ticks of the %s's clock, %s s each", leastTicks, s.name,
+			page.Number(s.Clock.TickS))
 	case *idc == 0:
 		return fmt.Sprintf("0 in the %s", s.name)
 	}

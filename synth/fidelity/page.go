@@ -15,7 +15,8 @@ import (
 func (f Report) Page(checks []Check) *page.Page {
 	p := &page.Page{
 		Title: "Fidelity report", Headline: headline(checks),
-		Lead:  "How close a candidate workload is to a reference trace. A distance of 0 means that the two agree; where a plot shows one curve, the other lies under it.",
+		Lead: "How close a candidate workload is to a reference trace. A distance of 0 means that the two agree; " +
+			"where a plot shows one curve, the other lies under it.",
 		Facts: f.facts(), About: []page.Group{{Title: "Compared", Facts: f.about()}}, Table: firstChecks(checks),
 	}
 	for _, plots := range [][]page.Plot{f.reusePlots(), f.cdfPlots("input tokens")} {
@@ -35,7 +36,8 @@ func (f Report) Page(checks []Check) *page.Page {
 		p.Notes = append(p.Notes, page.Note{Level: page.Warn, Text: tier})
 	}
 	for _, w := range f.Warnings {
-		p.Notes = append(p.Notes, page.Note{Level: page.Warn, Text: strings.ToUpper(w.Message[:1]) + w.Message[1:] + "."})
+		p.Notes = append(p.Notes,
+			page.Note{Level: page.Warn, Text: strings.ToUpper(w.Message[:1]) + w.Message[1:] + "."})
 	}
 	checked := page.Table{Head: []string{"Check", "Distance", "Limit", "Result", "The distance is the"},
 		Align: []page.Align{page.Left, page.Right, page.Right, page.Left, page.Left}}
@@ -45,9 +47,11 @@ func (f Report) Page(checks []Check) *page.Page {
 			result += ": " + c.Why
 		}
 		about := aboutMeasure(c.Name).about
-		checked.Rows = append(checked.Rows, []string{c.Name, asRatio.print(c.Value), strconv.FormatFloat(c.Limit, 'g', -1, 64), result, about})
+		checked.Rows = append(checked.Rows,
+			[]string{c.Name, asRatio.print(c.Value), strconv.FormatFloat(c.Limit, 'g', -1, 64), result, about})
 	}
-	measured := page.Table{Head: []string{"Measure", "Reference", "Candidate", "Distance", "The distance is the", "The sides are the"},
+	measured := page.Table{Head: []string{"Measure", "Reference", "Candidate", "Distance", "The distance is the",
+		"The sides are the"},
 		Align: []page.Align{page.Left, page.Right, page.Right, page.Right, page.Left, page.Left}}
 	for _, m := range f.Measures {
 		about := aboutMeasure(m.Name)
@@ -55,14 +59,16 @@ func (f Report) Page(checks []Check) *page.Page {
 		if m.Why != "" {
 			what = m.Why
 		}
-		measured.Rows = append(measured.Rows, []string{m.Name, about.form.print(m.Ref), about.form.print(m.Cand), asRatio.print(m.Distance), what, about.sides})
+		measured.Rows = append(measured.Rows, []string{m.Name, about.form.print(m.Ref), about.form.print(m.Cand),
+			asRatio.print(m.Distance), what, about.sides})
 	}
 	p.Sections = []page.Section{
 		{Title: "Checks", Tables: []page.Table{checked}},
 		{Title: "Prefix reuse", Plots: f.reusePlots()},
 		{Title: "Lengths", Plots: f.cdfPlots("input tokens", "output tokens")},
 		{Title: "Arrivals", Plots: append(f.idcPlots(), f.ratePlots()...)},
-		{Title: "Sessions and time to reuse", Plots: f.cdfPlots("turns of a session", growthCurve, "turn gap", "block reuse time", "think time")},
+		{Title: "Sessions and time to reuse",
+			Plots: f.cdfPlots("turns of a session", growthCurve, "turn gap", "block reuse time", "think time")},
 		{Title: "What a server would see", Plots: append(f.routePlots(), f.queuePlots()...)},
 		{Title: "Every measure", Tables: []page.Table{measured}},
 	}
@@ -91,28 +97,40 @@ func headline(checks []Check) string {
 }
 
 // checkTitles say on the first screen what a check is of.
-var checkTitles = map[string]string{"mrc_mae": "Hit ratio over all cache sizes", "hit_by_block": "Hit ratio by block", "hit_by_token": "Hit ratio by token",
-	"hit_mean_over_requests": "Hit ratio, mean of requests", "hit_full_blocks_only": "Hit ratio of full blocks", "input_ks": "Input lengths", "output_ks": "Output lengths",
-	"rho_input_output": "Input with output lengths", "rho_hit_new": "Hit with new blocks", "rho_new_output": "New blocks with outputs", "idc_log2": "Bursts of arrivals",
-	"categories": "Reuse categories", "turns_ks": "Turns of a session", "turn_gap_ks": "Time between turns", "reuse_time_ks": "Time to reuse", pairMatchName: "Repeated pairs of lengths",
-	"mrc_max": "Hit ratio, the worst cache size", "hit_at_1000_blocks": "Hit ratio at 1,000 blocks", "turns_top10_log2": "Longest sessions", "turns_max_log2": "The longest session",
-	"growth_ks": "Growth from turn to turn", "fanout": "Requests that several build on", "top_block_log2": "Most used block", "route_round_robin": "Hits, round-robin",
-	"route_sticky": "Hits, sticky sessions", "route_prefix": "Hits, prefix and load", "route_sticky_gain": "Gain of sticky sessions", "queue_70_log2": "Queue at 70 % load",
-	"queue_85_log2": "Queue at 85 % load", "queue_95_log2": "Queue at 95 % load", "token_cv_log2": "Bursts of tokens", "rate_idc_log2": "Bursts of requests, 1 to 300 s", "token_acf": "Autocorrelation of tokens", "ticks": "Ticks of the clock",
-	uniquePairMatchName: "Repeated unique pairs", linkageName: "Linkage by an outsider", chainExactName: "Repeated chains of turns", chainNearName: "Near chains of turns"}
+var checkTitles = map[string]string{"mrc_mae": "Hit ratio over all cache sizes", "hit_by_block": "Hit ratio by block",
+	"hit_by_token":           "Hit ratio by token",
+	"hit_mean_over_requests": "Hit ratio, mean of requests", "hit_full_blocks_only": "Hit ratio of full blocks",
+	"input_ks": "Input lengths", "output_ks": "Output lengths",
+	"rho_input_output": "Input with output lengths", "rho_hit_new": "Hit with new blocks",
+	"rho_new_output": "New blocks with outputs", "idc_log2": "Bursts of arrivals",
+	"categories": "Reuse categories", "turns_ks": "Turns of a session", "turn_gap_ks": "Time between turns",
+	"reuse_time_ks": "Time to reuse", pairMatchName: "Repeated pairs of lengths",
+	"mrc_max": "Hit ratio, the worst cache size", "hit_at_1000_blocks": "Hit ratio at 1,000 blocks",
+	"turns_top10_log2": "Longest sessions", "turns_max_log2": "The longest session",
+	"growth_ks": "Growth from turn to turn", "fanout": "Requests that several build on",
+	"top_block_log2": "Most used block", "route_round_robin": "Hits, round-robin",
+	"route_sticky": "Hits, sticky sessions", "route_prefix": "Hits, prefix and load",
+	"route_sticky_gain": "Gain of sticky sessions", "queue_70_log2": "Queue at 70 % load",
+	"queue_85_log2": "Queue at 85 % load", "queue_95_log2": "Queue at 95 % load", "token_cv_log2": "Bursts of tokens",
+	"rate_idc_log2": "Bursts of requests, 1 to 300 s", "token_acf": "Autocorrelation of tokens",
+	"ticks":             "Ticks of the clock",
+	uniquePairMatchName: "Repeated unique pairs", linkageName: "Linkage by an outsider",
+	chainExactName: "Repeated chains of turns", chainNearName: "Near chains of turns"}
 
 // firstChecks are as many checks as the first screen has room for, those that are the
 // farthest off, or nearest to it, first; nil when none applies.
 func firstChecks(checks []Check) *page.Table {
 	const room = 6
-	t := page.Table{Head: []string{"Check", "Distance", "Limit", ""}, Align: []page.Align{page.Left, page.Right, page.Right, page.Left}}
+	t := page.Table{Head: []string{"Check", "Distance", "Limit", ""},
+		Align: []page.Align{page.Left, page.Right, page.Right, page.Left}}
 	applied := nearestLimit(checks)
 	for _, c := range applied[:min(room, len(applied))] {
 		sign := "✓ holds"
 		if c.Failed() {
 			sign = "✕ fails"
 		}
-		t.Rows = append(t.Rows, []string{cmp.Or(checkTitles[c.Name], c.Name), asRatio.print(c.Value), strconv.FormatFloat(c.Limit, 'g', -1, 64), sign})
+		t.Rows = append(t.Rows, []string{cmp.Or(checkTitles[c.Name], c.Name), asRatio.print(c.Value),
+			strconv.FormatFloat(c.Limit, 'g', -1, 64), sign})
 	}
 	if len(t.Rows) == 0 {
 		return nil
@@ -123,7 +141,8 @@ func firstChecks(checks []Check) *page.Table {
 // facts say what was compared.
 func (f Report) facts() (facts []page.Fact) {
 	for _, s := range f.sides() {
-		facts = append(facts, page.Fact{Label: s.name, Value: page.Count(s.Requests) + " requests", Note: s.SourceFormat})
+		facts = append(facts, page.Fact{Label: s.name, Value: page.Count(s.Requests) + " requests",
+			Note: s.SourceFormat})
 	}
 	return facts
 }
@@ -141,13 +160,15 @@ func (f Report) sides() []namedSide {
 func (f Report) about() (facts []page.Fact) {
 	for _, s := range f.sides() {
 		if s.Tier != "" {
-			facts = append(facts, page.Fact{Label: s.name + "'s tier", Value: s.Tier, Note: "this page is no more public than that"})
+			facts = append(facts, page.Fact{Label: s.name + "'s tier", Value: s.Tier,
+				Note: "this page is no more public than that"})
 		}
 		if s.Digest != "" {
 			facts = append(facts, page.Fact{Label: s.name + "'s digest", Value: s.Digest, Note: "of its rows"})
 		}
 		if s.WarmUpS > 0 {
-			facts = append(facts, page.Fact{Label: s.name + "'s history", Value: page.Number(s.WarmUpS) + " s", Note: "known, and in no figure"})
+			facts = append(facts, page.Fact{Label: s.name + "'s history", Value: page.Number(s.WarmUpS) + " s",
+				Note: "known, and in no figure"})
 		}
 	}
 	if f.BlockSizeTokens > 0 {
@@ -165,7 +186,8 @@ func (f Report) reusePlots() []page.Plot {
 		ref.X, ref.Y = append(ref.X, float64(p.CapacityBlocks)), append(ref.Y, p.Ref)
 		cand.X, cand.Y = append(cand.X, float64(p.CapacityBlocks)), append(cand.Y, p.Cand)
 	}
-	return []page.Plot{{Title: "Hit ratio of an LRU prefix cache", Text: "By block, at each capacity. The first check is of the mean distance between the curves.",
+	return []page.Plot{{Title: "Hit ratio of an LRU prefix cache",
+		Text:   "By block, at each capacity. The first check is of the mean distance between the curves.",
 		XLabel: "capacity", XUnit: "blocks", YLabel: "hit ratio", LogX: true, Series: []page.Series{ref, cand}}}
 }
 
@@ -183,7 +205,8 @@ func (f Report) idcPlots() []page.Plot {
 		return nil
 	}
 	return []page.Plot{{Title: "Index of dispersion for counts",
-		Text:   "Variance over mean of the number of arrivals in a window: 1 for a Poisson process, above for bursts. A warning names the scales that have no part in the distance.",
+		Text: "Variance over mean of the number of arrivals in a window: 1 for a Poisson process, above for " +
+			"bursts. A warning names the scales that have no part in the distance.",
 		XLabel: "window", XUnit: "s", YLabel: "IDC", LogX: true, LogY: true, Series: []page.Series{ref, cand}}}
 }
 
@@ -203,9 +226,11 @@ func (f Report) ratePlots() []page.Plot {
 		}
 	}
 	return drawn(
-		page.Plot{Title: "CV of the input tokens in a window", Text: "Standard deviation over mean of the input tokens that arrive in a window.",
+		page.Plot{Title: "CV of the input tokens in a window",
+			Text:   "Standard deviation over mean of the input tokens that arrive in a window.",
 			XLabel: "window", XUnit: "s", YLabel: "CV", LogX: true, LogY: true, Series: cv[:]},
-		page.Plot{Title: "Autocorrelation of the input tokens per second", Text: "How far a busy second tells of a busy second later.",
+		page.Plot{Title: "Autocorrelation of the input tokens per second",
+			Text:   "How far a busy second tells of a busy second later.",
 			XLabel: "lag", XUnit: "s", YLabel: "autocorrelation", LogX: true, Series: acf[:]})
 }
 
@@ -233,7 +258,9 @@ func (f Report) routePlots() []page.Plot {
 		}
 		series = append(series, ref, cand)
 	}
-	return drawn(page.Plot{Title: "Hit ratio behind routers", Text: "By block, where each replica holds " + page.Count(capacity) + " blocks. The checks are of 12 fleets each.",
+	return drawn(page.Plot{Title: "Hit ratio behind routers",
+		Text: "By block, where each replica holds " + page.Count(capacity) +
+			" blocks. The checks are of 12 fleets each.",
 		XLabel: "replicas", YLabel: "hit ratio", LogX: true, Series: series})
 }
 
@@ -248,7 +275,8 @@ func (f Report) queuePlots() []page.Plot {
 			cand.X, cand.Y = append(cand.X, 100*p.Load), append(cand.Y, p.Cand.P90)
 		}
 	}
-	return drawn(page.Plot{Title: "p90 TTFT of a queue", Text: "One server, first come first served, which takes its time by tokens that are not cached.",
+	return drawn(page.Plot{Title: "p90 TTFT of a queue",
+		Text:   "One server, first come first served, which takes its time by tokens that are not cached.",
 		XLabel: "load", XUnit: "%", YLabel: "p90 TTFT, s", LogY: true, Series: []page.Series{ref, cand}})
 }
 
@@ -259,7 +287,8 @@ func (f Report) cdfPlots(names ...string) []page.Plot {
 		if !slices.Contains(names, c.name) {
 			continue
 		}
-		p := page.Plot{Title: "Distribution of the " + c.name, Text: "The largest vertical distance is the Kolmogorov-Smirnov distance.",
+		p := page.Plot{Title: "Distribution of the " + c.name,
+			Text:   "The largest vertical distance is the Kolmogorov-Smirnov distance.",
 			XLabel: c.name, XUnit: c.unit, YLabel: "share at most", Kind: page.CDF}
 		for _, s := range []page.Series{cdfSeries("reference", c.ref, c.per), cdfSeries("candidate", c.cand, c.per)} {
 			if len(s.X) > 0 {

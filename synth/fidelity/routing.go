@@ -99,7 +99,8 @@ func (k *keptRows) routeRatiosOf(capacities [len(routeShares)]int64, source bool
 						hashes = max(1, min(k.limit.hashes, stickyRows/rows))
 					}
 					for hash := range hashes {
-						ratios[r][n][c] += k.routed(router, replicas, capacity, sessions, uint64(hash)) / float64(hashes)
+						ratios[r][n][c] += k.routed(router, replicas, capacity, sessions,
+							uint64(hash)) / float64(hashes)
 					}
 				})
 			}

@@ -99,7 +99,8 @@ const sampleLimit = 1 << 20
 // NewSignature begins the signature of the trace that meta describes.
 func NewSignature(meta trace.Meta, opts Options) *Signature {
 	s := &Signature{meta: meta, opts: opts, size: meta.BlockSize, joined: 1,
-		rows: trace.NewSorter(""), limits: signatureLimits{rows: sampleLimit, pairs: sampleLimit, blocks: profile.DefaultExactBlocks, curve: curveExact, kept: defaultKept}}
+		rows: trace.NewSorter(""), limits: signatureLimits{rows: sampleLimit, pairs: sampleLimit,
+			blocks: profile.DefaultExactBlocks, curve: curveExact, kept: defaultKept}}
 	if meta.BlockSize < 1 {
 		s.size = 0
 	} else if opts.BlockSize > 0 {
@@ -124,11 +125,14 @@ func CommonBlockSize(ref, cand trace.Meta) (int, error) {
 	case fine < 1:
 		return 0, nil
 	case ref.Convention != cand.Convention:
-		return 0, errors.New("the two have different conventions for the last block of a prompt, so ids of one cannot " +
+		return 0, errors.New("the two have different conventions for the last block of a prompt, so ids of " +
+			"one cannot " +
 			"be turned into ids of the other: import both again")
 	case coarse%fine != 0:
-		return 0, fmt.Errorf("the reference has blocks of %d tokens and the candidate of %d: neither is a multiple of the "+
-			"other, so they cut prompts at different places; import both with the same --block-size", ref.BlockSize, cand.BlockSize)
+		return 0, fmt.Errorf("the reference has blocks of %d tokens and the candidate of %d: neither is a "+
+			"multiple of the "+
+			"other, so they cut prompts at different places; import both with the same --block-size",
+			ref.BlockSize, cand.BlockSize)
 	}
 	return coarse, nil
 }
@@ -315,14 +319,17 @@ func (s *Signature) measure() (t *signatureTally, err error) {
 	}
 	s.ids = trace.BlockNumbers{}
 	warmUp := time.Duration(s.warmUp())
-	tally := &signatureTally{input: valueCounts{}, output: valueCounts{}, categories: map[string]int64{}, blocks: s.size > 0,
+	tally := &signatureTally{input: valueCounts{}, output: valueCounts{}, categories: map[string]int64{},
+		blocks:   s.size > 0,
 		pairs:    pairTally{limit: s.limits.pairs, n: map[lengthPair]pairCount{}},
 		kept:     &keptRows{limit: s.limits.kept},
 		sample:   tupleSample{limit: s.limits.rows},
 		arrivals: profile.NewProfiler(trace.Meta{}, profile.ProfilerOptions{})}
-	p := &signaturePass{signatureTally: tally, warmUp: int64(warmUp), first: s.first, source: s.meta.Sessions == sourceSessions,
+	p := &signaturePass{signatureTally: tally, warmUp: int64(warmUp), first: s.first,
+		source:     s.meta.Sessions == sourceSessions,
 		categories: profile.NewCategorizer(s.size, true),
-		reuse:      profile.NewReuse(s.size, profile.ReuseOptions{WarmUp: &warmUp, ExactBlocks: s.limits.curve, WithoutErrors: true}),
+		reuse: profile.NewReuse(s.size, profile.ReuseOptions{WarmUp: &warmUp, ExactBlocks: s.limits.curve,
+			WithoutErrors: true}),
 		capacities: signatureCapacities(), brief: s.opts.Brief, blocked: s.blocked, trees: s.trees}
 	if p.trees != nil {
 		for s.named>>p.shift > uint64(s.limits.blocks/treesShare) {

@@ -121,16 +121,21 @@ func (f Report) writeDetails(p *textpage.Page, checks []Check) {
 	p.Table("Measures", measureHead, rows)
 	rows = nil
 	for _, one := range f.IDC {
-		rows = append(rows, []string{strconv.FormatFloat(one.WindowS, 'g', -1, 64), asNumber.print(one.Ref), asNumber.print(one.Cand), one.LeftOut})
+		rows = append(rows, []string{strconv.FormatFloat(one.WindowS, 'g', -1, 64), asNumber.print(one.Ref),
+			asNumber.print(one.Cand), one.LeftOut})
 	}
 	p.Table("IDC by scale", []string{"window, s", "reference", "candidate", "left out"}, rows)
 	rows = nil
 	for _, one := range f.Routes {
-		rows = append(rows, []string{one.Router, page.Count(int64(one.Replicas)), page.Count(one.CapacityBlocks), asRatio.print(&one.Ref), asRatio.print(&one.Cand)})
+		rows = append(rows, []string{one.Router, page.Count(int64(one.Replicas)), page.Count(one.CapacityBlocks),
+			asRatio.print(&one.Ref), asRatio.print(&one.Cand)})
 	}
-	p.Table("Hit ratio behind routers", []string{"router", "replicas", "blocks of each", "reference", "candidate"}, rows)
-	p.Table("TTFT of a queue, s", []string{"load", "p50, reference", "p90", "p99", "p50, candidate", "p90", "p99"}, f.queueRows())
-	p.Table("Rates by window or lag", []string{"s", "CV of tokens, reference", "candidate", "IDC of requests, reference", "candidate",
+	p.Table("Hit ratio behind routers", []string{"router", "replicas", "blocks of each", "reference", "candidate"},
+		rows)
+	p.Table("TTFT of a queue, s", []string{"load", "p50, reference", "p90", "p99", "p50, candidate", "p90",
+		"p99"}, f.queueRows())
+	p.Table("Rates by window or lag", []string{"s", "CV of tokens, reference", "candidate",
+		"IDC of requests, reference", "candidate",
 		"autocorrelation, reference", "candidate"}, f.rateRows())
 	if f.Sessions != "" {
 		p.Blank()

@@ -11,9 +11,10 @@ import (
 
 // Verified is the outcome of encoding prompts again.
 type Verified struct {
-	Prompts    int64 // encoded again
-	Tokens     int64 // of these
-	Mismatches int64 // prompts that encode to other tokens than those they were made of, or to another number than asked
+	Prompts int64 // encoded again
+	Tokens  int64 // of these
+	// prompts that encode to other tokens than those they were made of, or to another number than asked
+	Mismatches int64
 	Skipped    int64 // prompts that were not encoded again, since the check could not keep up
 }
 

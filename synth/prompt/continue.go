@@ -38,7 +38,8 @@ func (p *Prompter) ContinueTokens(row *trace.Request, tokens int, buf []uint32) 
 // beginEnd returns the cursor at the last tokens of a row's prompt.
 func (p *Prompter) beginEnd(r *trace.Request, tokens int) (cursor, error) {
 	if tokens < 0 || tokens > int(r.InputTokens) {
-		return cursor{}, fmt.Errorf("an end of %d tokens was asked for, and its input_tokens are %d", tokens, r.InputTokens)
+		return cursor{}, fmt.Errorf("an end of %d tokens was asked for, and its input_tokens are %d",
+			tokens, r.InputTokens)
 	}
 	c := cursor{p: p, left: tokens}
 	if len(r.Blocks) == 0 {

@@ -80,7 +80,8 @@ func ReadCorpus(e *token.Encoding, r io.Reader) (*Text, CorpusInfo, error) {
 		return nil, info, errors.New("the corpus has no words that the tokenizer encodes apart from their neighbours")
 	}
 	if !t.holds(e) {
-		return nil, info, errors.New("this tokenizer cannot split a corpus at its words: use prompts of words without meaning")
+		return nil, info, errors.New("this tokenizer cannot split a corpus at its words: use prompts of words " +
+			"without meaning")
 	}
 	return t, info, nil
 }
@@ -139,7 +140,8 @@ func cutPieces(text string) func(yield func(string) bool) {
 
 // special are the beginnings and ends of the marks that chat models are trained
 // with. A server may read one in a prompt as its one token.
-var special = []string{"<|", "|>", "<｜", "｜>", "<s>", "</s>", "[INST]", "[/INST]", "<bos>", "<eos>", "<pad>", "_of_turn>", "<unk>", "<mask>"}
+var special = []string{"<|", "|>", "<｜", "｜>", "<s>", "</s>", "[INST]", "[/INST]", "<bos>", "<eos>", "<pad>",
+	"_of_turn>", "<unk>", "<mask>"}
 
 // Pieces encodes the pieces of a corpus one by one.
 type pieces struct {
@@ -156,7 +158,8 @@ type pieces struct {
 // encode finds the tokens of a piece and reports whether it can be used.
 func (c *pieces) encode(piece string) bool {
 	last, _ := utf8.DecodeLastRuneInString(piece)
-	if unicode.IsSpace(last) || len(piece) > 16*maxPiece || slices.ContainsFunc(special, func(s string) bool { return strings.Contains(piece, s) }) {
+	if unicode.IsSpace(last) || len(piece) > 16*maxPiece ||
+		slices.ContainsFunc(special, func(s string) bool { return strings.Contains(piece, s) }) {
 		return false
 	}
 	w := c.words

@@ -129,7 +129,8 @@ func (p *Prompter) check(r *trace.Request) error {
 		return errors.New("it has blocks, but the trace has no block size")
 	}
 	if len(r.Blocks) != block.Count(int(r.InputTokens), p.blockSize) {
-		return fmt.Errorf("its block ids do not match its input_tokens: want one for every %d tokens, and one for the rest", p.blockSize)
+		return fmt.Errorf("its block ids do not match its input_tokens: want one for every %d tokens, and one "+
+			"for the rest", p.blockSize)
 	}
 	for _, id := range r.Blocks {
 		if id >= p.heads.Len() {
@@ -141,7 +142,8 @@ func (p *Prompter) check(r *trace.Request) error {
 
 // errTooLarge says that a block id of who cannot be spelt.
 func (p *Prompter) errTooLarge(who string) error {
-	return fmt.Errorf("%s has a block id of %d or above, more than %d words of this vocabulary can spell: number the blocks densely", who, p.heads.Len(), headTokens)
+	return fmt.Errorf("%s has a block id of %d or above, more than %d words of this vocabulary can spell: number the "+
+		"blocks densely", who, p.heads.Len(), headTokens)
 }
 
 // fill draws the next tokens into dst and returns those drawn, fewer than

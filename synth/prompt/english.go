@@ -48,7 +48,8 @@ func English(e *token.Encoding) (*Text, error) {
 		}
 	}
 	if len(words) < leastEnglish {
-		return nil, errors.New("the tokenizer has too few single-token English words: use prompts of words without meaning")
+		return nil, errors.New("the tokenizer has too few single-token English words: use prompts of words " +
+			"without meaning")
 	}
 	t := &english{slots: zipf(len(words)), capitals: make([]uint32, len(words))}
 	t.addMarks(e, &b, words)

@@ -105,7 +105,8 @@ func New(words *token.Words, seed uint64, blockSize int, opts ...Option) (*Promp
 		return nil, errors.New("the vocabulary for prompts lacks ids for some of its words")
 	}
 	if blockSize != 0 && blockSize < headTokens {
-		return nil, fmt.Errorf("block size %d is too small for prompts: telling a block from all others takes %d tokens", blockSize, headTokens)
+		return nil, fmt.Errorf("block size %d is too small for prompts: telling a block from all others "+
+			"takes %d tokens", blockSize, headTokens)
 	}
 	p := &Prompter{blockSize: blockSize, blocks: sample.Key(seed, forWords), rows: sample.Key(seed, forRows)}
 	for _, o := range opts {

@@ -42,8 +42,10 @@ const (
 )
 
 // tableNames are those of model files and cards.
-var tableNames = [tables]string{"sessions", "sessions_per_user", "trunks", "input", "input_fine", "output", "output_fine", "turns",
-	"input_turns", "lengths", "start", "rate", "load", "kinds", "kind_after", "gap", "typed", "kept", "ratio", "later_output", "later_input"}
+var tableNames = [tables]string{"sessions", "sessions_per_user", "trunks", "input", "input_fine", "output",
+	"output_fine", "turns",
+	"input_turns", "lengths", "start", "rate", "load", "kinds", "kind_after", "gap", "typed", "kept", "ratio",
+	"later_output", "later_input"}
 
 // shares divide ρ, in hundredths.
 var shares = [tables]float64{1, 3, 2, 13, 7, 9, 4, 9, 8, 5, 7, 6, 2, 5, 6, 6, 8, 3, 3, 2, 8}
@@ -60,9 +62,10 @@ const (
 // Edges of cells. The last is open.
 var (
 	turnEdges = []int64{1, 2, 3, 4, 5, 7, 9, 13, 17, 33}
-	keptEdges = []int64{0, 50, 150, 350, 600, 800, 900, 950, 1000}                                 // thousandths
-	sizeEdges = []int64{0, 2500, 5000, 7071, 8706, 9593, 10000, 10425, 11487, 14142, 20000, 30314} // input over former input, in 1/10000
-	kindEdges = []int64{0, 4096, 12288, 28672}                                                     // tokens of the turn before
+	keptEdges = []int64{0, 50, 150, 350, 600, 800, 900, 950, 1000} // thousandths
+	// input over former input, in 1/10000
+	sizeEdges = []int64{0, 2500, 5000, 7071, 8706, 9593, 10000, 10425, 11487, 14142, 20000, 30314}
+	kindEdges = []int64{0, 4096, 12288, 28672} // tokens of the turn before
 	userEdges = []int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 17, 33, 65, 129, 257, 513, 1025}
 )
 

@@ -100,7 +100,8 @@ func (c *collector) read(ctx context.Context, src trace.Reader[trace.Request], p
 			return nil
 		}
 		if r.OutputTokens == nil {
-			return fmt.Errorf("row %d has no output length, which the model is fitted to: name its field at import, with --map output_tokens=FIELD", row)
+			return fmt.Errorf("row %d has no output length, which the model is fitted to: name its field at import, "+
+				"with --map output_tokens=FIELD", row)
 		}
 		users = users || r.User != nil
 		rows++
@@ -191,8 +192,9 @@ func (c *collector) file(r *trace.Request) error {
 	if c.user {
 		in = uint64(k.unit)
 	}
-	_, err := c.files[sample.Key(in, 0)%shelves].Write([]trace.Request{{ArrivalNS: r.ArrivalNS, Session: r.Session, User: r.User,
-		InputTokens: r.InputTokens, OutputTokens: r.OutputTokens, Blocks: r.Blocks}})
+	_, err := c.files[sample.Key(in, 0)%shelves].Write(
+		[]trace.Request{{ArrivalNS: r.ArrivalNS, Session: r.Session, User: r.User,
+			InputTokens: r.InputTokens, OutputTokens: r.OutputTokens, Blocks: r.Blocks}})
 	return err
 }
 
@@ -250,7 +252,8 @@ func (s *session) add(r *trace.Request) (bytes int) {
 	if s.count++; len(s.turns) == turnsSummed {
 		return 0
 	}
-	t := turn{at: r.ArrivalNS, input: int64(r.InputTokens), output: int64(r.OutputOr(0)), blocks: len(r.Blocks), parent: none}
+	t := turn{at: r.ArrivalNS, input: int64(r.InputTokens), output: int64(r.OutputOr(0)),
+		blocks: len(r.Blocks), parent: none}
 	var common [turnsSummed]int // leading blocks that turns have in common with this one
 	for i := range s.turns {
 		b, n := &s.turns[i], 0

@@ -49,7 +49,8 @@ const (
 // Fit counts the sessions of a trace in tables, adds noise to each cell, and makes a
 // model of the noisy tables. spent says whether noise was drawn, which [Options.Commit]
 // allowed: what was measured counts, even if the model is refused as [*TooNoisy].
-func Fit(ctx context.Context, src trace.Reader[trace.Request], meta trace.Meta, o Options) (m *Model, spent bool, err error) {
+func Fit(ctx context.Context, src trace.Reader[trace.Request], meta trace.Meta,
+	o Options) (m *Model, spent bool, err error) {
 	if err := o.defaults(meta); err != nil {
 		return nil, false, err
 	}
@@ -78,7 +79,8 @@ func Fit(ctx context.Context, src trace.Reader[trace.Request], meta trace.Meta, 
 
 // newFit lays out what is public before anything is read.
 func newFit(meta trace.Meta, o Options) *fit {
-	f := &fit{options: o, layout: layout{span: int64(meta.Capture.Length()), size: meta.BlockSize, users: o.Unit == synth.UnitUser,
+	f := &fit{options: o, layout: layout{span: int64(meta.Capture.Length()), size: meta.BlockSize,
+		users:   o.Unit == synth.UnitUser,
 		sourced: meta.Sessions == sessionsOfSource, maxIn: int64(o.MaxInput), maxOut: int64(o.MaxOutput)}}
 	f.later = o.Unit != synth.UnitRequest && (f.sourced || f.size > 0)
 	if f.size > 0 {
@@ -86,7 +88,8 @@ func newFit(meta trace.Meta, o Options) *fit {
 	}
 	f.sums = f.mostSummed()
 	f.edges()
-	f.source = collector{size: f.size, depth: f.depth, user: f.users, request: !f.later, sourced: f.sourced, most: mostGathered}
+	f.source = collector{size: f.size, depth: f.depth, user: f.users, request: !f.later, sourced: f.sourced,
+		most: mostGathered}
 	return f
 }
 
@@ -95,7 +98,8 @@ func (o *Options) defaults(meta trace.Meta) error {
 		o.Tier = synth.TierPartner
 	}
 	if o.Budget == (dp.Budget{}) {
-		o.Budget = dp.Budget{Epsilon: map[string]float64{synth.TierPartner: 8, synth.TierPublic: 1}[o.Tier], Delta: 1e-6}
+		o.Budget = dp.Budget{Epsilon: map[string]float64{synth.TierPartner: 8, synth.TierPublic: 1}[o.Tier],
+			Delta: 1e-6}
 	}
 	if o.TrunkBlocks == 0 {
 		o.TrunkBlocks = prefixTrunk

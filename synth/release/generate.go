@@ -78,7 +78,8 @@ func (w *Release) Meta() trace.Meta {
 // Reader yields the rows in order of arrival, with their reuse categories. Each reader
 // starts again.
 func (w *Release) Reader() trace.Reader[trace.Request] {
-	return &reader{Release: w, categories: profile.NewCategorizer(w.p.size, true), live: map[int32]*liveSession{}, trunks: make([][]uint64, len(w.p.trunks))}
+	return &reader{Release: w, categories: profile.NewCategorizer(w.p.size, true), live: map[int32]*liveSession{},
+		trunks: make([][]uint64, len(w.p.trunks))}
 }
 
 // A reader numbers sessions and blocks by first appearance.
@@ -117,7 +118,8 @@ func (r *reader) Read(rows []trace.Request) (int, error) {
 
 func (r *reader) row(at placed) trace.Request {
 	t := &r.p.turns[at.turn]
-	q := trace.Request{ArrivalNS: at.at, InputTokens: t.input, OutputTokens: trace.Ptr(t.output), Status: trace.StatusOK}
+	q := trace.Request{ArrivalNS: at.at, InputTokens: t.input, OutputTokens: trace.Ptr(t.output),
+		Status: trace.StatusOK}
 	s := r.live[t.session]
 	if s == nil {
 		s = &liveSession{id: r.sessions}

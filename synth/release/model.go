@@ -72,9 +72,11 @@ func (f *fit) model(meta trace.Meta) (*Model, error) {
 
 // modelMeta is the metadata of a model of the trace that meta describes, without its card.
 func (f *fit) modelMeta(meta trace.Meta) trace.Meta {
-	format, _, _ := strings.Cut(meta.SourceFormat, ",") // a workload's names the digest of a model, which may be internal
+	// a workload's names the digest of a model, which may be internal
+	format, _, _ := strings.Cut(meta.SourceFormat, ",")
 	return trace.Meta{BlockSize: meta.BlockSize, Tokenizer: meta.Tokenizer, Template: meta.Template,
-		SourceFormat: format, Captures: meta.Captures, Tier: f.options.Tier, Unit: f.options.Unit, Capture: meta.Capture.Undated()}
+		SourceFormat: format, Captures: meta.Captures, Tier: f.options.Tier, Unit: f.options.Unit,
+		Capture: meta.Capture.Undated()}
 }
 
 // releases tells whether a tier is one of releases.
@@ -106,7 +108,8 @@ func (m *Model) setCard(text string) {
 // the key "sessions". The digest of the model covers the card.
 func (m *Model) SetCard(text string) error {
 	var c cardOf
-	if json.Unmarshal([]byte(text), &c) != nil || c.Tier != m.meta.Tier || c.Sessions == nil || c.Sessions.Unit != m.about.Unit || c.Sessions.Budget != m.about.Budget {
+	if json.Unmarshal([]byte(text), &c) != nil || c.Tier != m.meta.Tier || c.Sessions == nil ||
+		c.Sessions.Unit != m.about.Unit || c.Sessions.Budget != m.about.Budget {
 		return errors.New("the privacy card belongs to another release")
 	}
 	m.about = *c.Sessions
@@ -141,27 +144,35 @@ func (l *layout) whole(shaped [tables][]float64) *Model {
 func (f *fit) statement() dp.SessionStatement {
 	o := &f.options
 	public := []string{
-		fmt.Sprintf("the capture window of %v that the operator declared, from whose begin all times count", time.Duration(f.span)),
+		fmt.Sprintf("the capture window of %v that the operator declared, from whose begin all times count",
+			time.Duration(f.span)),
 		fmt.Sprintf("the limits of %d input and %d output tokens; longer requests count as these", f.maxIn, f.maxOut),
 		fmt.Sprintf("the edges of all cells, and that %d later turns of a session count", turnsCounted),
-		fmt.Sprintf("the limit of %d tokens in %d turns of a session together, as noisy counts say", f.sums, turnsSummed),
+		fmt.Sprintf("the limit of %d tokens in %d turns of a session together, as noisy counts say",
+			f.sums, turnsSummed),
 		"that the source names " + map[bool]string{true: "sessions", false: "no sessions"}[f.sourced],
 		"whether the source has text, and so a tokenizer and a chat template",
 	}
 	if f.size > 0 {
-		public = append(public, fmt.Sprintf("the block size of %d tokens, and that a trunk has %d blocks at most", f.size, f.depth))
+		public = append(public, fmt.Sprintf("the block size of %d tokens, and that a trunk has %d blocks at most",
+			f.size, f.depth))
 	}
-	s := dp.SessionStatement{Unit: o.Unit, Protects: protects[o.Unit], Budget: o.Budget, Mechanism: dp.Gaussian, Rho: f.rho, CaptureNS: f.span,
+	s := dp.SessionStatement{Unit: o.Unit, Protects: protects[o.Unit], Budget: o.Budget, Mechanism: dp.Gaussian,
+		Rho: f.rho, CaptureNS: f.span,
 		MaxInput: f.maxIn, MaxOutput: f.maxOut, Public: public}
 	if !f.sourced && o.Unit == synth.UnitSession {
-		s.Protects = fmt.Sprintf("one session with all its requests: those whose prompts share the first %s, since the source names no sessions; a person with several sessions less", map[bool]string{true: "block", false: fmt.Sprintf("%d blocks", f.depth+1)}[f.depth == 0])
+		s.Protects = fmt.Sprintf("one session with all its requests: those whose prompts share the first %s, since "+
+			"the source names no sessions; a person with several sessions less",
+			map[bool]string{true: "block", false: fmt.Sprintf("%d blocks", f.depth+1)}[f.depth == 0])
 	}
 	if f.selection != nil {
-		s.Trunks = &dp.Trunks{Selection: *f.selection, Blocks: f.depth, Delta: f.selectionDelta(), Selected: len(f.trunks)}
+		s.Trunks = &dp.Trunks{Selection: *f.selection, Blocks: f.depth, Delta: f.selectionDelta(),
+			Selected: len(f.trunks)}
 	}
 	for t := range tables {
 		if f.noisy[t] != nil {
-			s.Tables = append(s.Tables, dp.Table{Name: tableNames[t], Cells: f.specs[t].Cells, Sigma: f.specs[t].SD / unit, Rho: f.specs[t].Rho})
+			s.Tables = append(s.Tables, dp.Table{Name: tableNames[t], Cells: f.specs[t].Cells,
+				Sigma: f.specs[t].SD / unit, Rho: f.specs[t].Rho})
 		}
 	}
 	return s

@@ -54,9 +54,11 @@ func (m *Model) facts() publicFacts {
 
 // layout checks the facts.
 func (f *publicFacts) layout() (l layout, ok bool) {
-	l = layout{span: f.SpanNS, size: f.Block, users: f.Users, later: f.Later, sourced: f.Sourced, depth: f.Depth, maxIn: f.MaxIn, maxOut: f.MaxOut, rate: f.Rate}
+	l = layout{span: f.SpanNS, size: f.Block, users: f.Users, later: f.Later, sourced: f.Sourced, depth: f.Depth,
+		maxIn: f.MaxIn, maxOut: f.MaxOut, rate: f.Rate}
 	ok = l.span >= 1e9 && l.span < 1<<62 && l.size >= 0 && l.size <= 1<<20 && l.depth >= 0 && l.depth <= maxTrunk &&
-		l.maxIn >= 2 && l.maxIn <= 1<<24 && l.maxOut >= 2 && l.maxOut <= 1<<24 && l.rate >= 1 && l.rate <= 256 && (len(f.Trunks) == 0 || l.depth > 0)
+		l.maxIn >= 2 && l.maxIn <= 1<<24 && l.maxOut >= 2 && l.maxOut <= 1<<24 && l.rate >= 1 && l.rate <= 256 &&
+		(len(f.Trunks) == 0 || l.depth > 0)
 	for i, t := range f.Trunks {
 		l.trunks = append(l.trunks, trunk{int(t[0]), t[1]})
 		ok = ok && t[0] >= 1 && int(t[0]) <= l.depth && t[1] >= none && t[1] < int32(i)
@@ -73,7 +75,8 @@ func (m *Model) cells() (rows []cellRow) {
 		_, columns := m.drawn(t)
 		for i, w := range cells {
 			if w > 0 {
-				rows = append(rows, cellRow{Table: tableNames[t], Given: int32(i / columns), Column: int32(i % columns), Weight: w})
+				rows = append(rows, cellRow{Table: tableNames[t], Given: int32(i / columns),
+					Column: int32(i % columns), Weight: w})
 			}
 		}
 	}
@@ -132,11 +135,14 @@ func Read(r io.ReaderAt, size int64) (*Model, error) {
 	if !ok {
 		return nil, errors.New("its layout is out of bounds")
 	}
-	m := &Model{layout: l, meta: trace.Meta{BlockSize: l.size, Tokenizer: look("tokenizer"), Template: look("template"), SourceFormat: look("source_format"), Captures: look("capture_ids"),
-		Tier: look("tier"), Unit: look("unit"), Capture: trace.RelativeCapture(0, time.Duration(l.span)), Card: look("card"), CardHash: look("card_sha256"), Digest: look("digest")}}
+	m := &Model{layout: l, meta: trace.Meta{BlockSize: l.size, Tokenizer: look("tokenizer"), Template: look("template"),
+		SourceFormat: look("source_format"), Captures: look("capture_ids"),
+		Tier: look("tier"), Unit: look("unit"), Capture: trace.RelativeCapture(0, time.Duration(l.span)),
+		Card: look("card"), CardHash: look("card_sha256"), Digest: look("digest")}}
 	sum := sha256.Sum256([]byte(m.meta.Card))
 	var c cardOf
-	if json.Unmarshal([]byte(m.meta.Card), &c) != nil || c.Tier != m.meta.Tier || !releases(m.meta.Tier) || c.Sessions == nil || c.Sessions.Unit != m.meta.Unit ||
+	if json.Unmarshal([]byte(m.meta.Card), &c) != nil || c.Tier != m.meta.Tier || !releases(m.meta.Tier) ||
+		c.Sessions == nil || c.Sessions.Unit != m.meta.Unit ||
 		!(c.Sessions.Budget.Epsilon > 0) || hex.EncodeToString(sum[:]) != m.meta.CardHash {
 		return nil, errors.New("its metadata contradict its privacy card")
 	}
@@ -153,7 +159,8 @@ func Read(r io.ReaderAt, size int64) (*Model, error) {
 		}
 		rows, columns := m.drawn(t)
 		at := t<<32 | int(r.Given)*columns + int(r.Column)
-		if r.Given < 0 || int(r.Given) >= rows || r.Column < 0 || int(r.Column) >= columns || at <= last || r.Weight < 1 || r.Weight > maxWeight/int64(rows*columns) {
+		if r.Given < 0 || int(r.Given) >= rows || r.Column < 0 || int(r.Column) >= columns || at <= last ||
+			r.Weight < 1 || r.Weight > maxWeight/int64(rows*columns) {
 			return fmt.Errorf("row %d of the model: its cell or its weight is out of bounds, or out of order", i)
 		}
 		last = at

@@ -68,7 +68,8 @@ type TooNoisy struct {
 
 // Error implements error.
 func (e *TooNoisy) Error() string {
-	return fmt.Sprintf("the trace is too small for ε=%g with a %s as the unit of privacy: %s; a longer trace helps, or a larger ε", e.Epsilon, e.Unit, e.Why)
+	return fmt.Sprintf("the trace is too small for ε=%g with a %s as the unit of privacy: %s; a longer trace helps, "+
+		"or a larger ε", e.Epsilon, e.Unit, e.Why)
 }
 
 // predict says what noise does to drawings, in two standard deviations. Noise is added to the
@@ -88,7 +89,8 @@ func (l *layout) predict(base *Model, noisy [tables]noisyTable, known *slopes) (
 		}
 		m, _ := l.drawable(more, known)
 		to := m.figures(base.units)
-		to.InputKS, to.OutputKS = distance(base.weights[ofInputFine], m.weights[ofInputFine]), distance(base.weights[ofOutputFine], m.weights[ofOutputFine])
+		to.InputKS, to.OutputKS = distance(base.weights[ofInputFine], m.weights[ofInputFine]),
+			distance(base.weights[ofOutputFine], m.weights[ofOutputFine])
 		was := figuresOf(&from)
 		for i, x := range figuresOf(&to) {
 			d := *x.at - *was[i].at

@@ -88,7 +88,8 @@ func (p *population) session(s planned, trunk int32) {
 	number := int32(len(p.first))
 	p.first = append(p.first, int32(len(p.turns)))
 	p.trunk = append(p.trunk, trunk)
-	p.turns = append(p.turns, drawnTurn{input: s.input, output: p.drawOutput(p.rows[ofLengths], s.input), session: number})
+	p.turns = append(p.turns,
+		drawnTurn{input: s.input, output: p.drawOutput(p.rows[ofLengths], s.input), session: number})
 	n := p.r.between(turnEdges[s.turns], turnEdges[s.turns+1])
 	if int(s.turns) == len(turnEdges)-2 { // the top cell falls, by a fifth a turn
 		for n = turnEdges[s.turns]; n < turnEdges[s.turns]+15 && p.r.below(5) > 0; {

@@ -171,14 +171,16 @@ func (l *layout) shapedTurns(t *[tables]noisyTable, n float64, out *[tables][]fl
 	for i := range turns {
 		want[turnRow(turnEdges[i])] += turns[i]
 	}
-	out[ofInputTurns] = columnsOf(&noisyTable{project(t[ofInputTurns].cells, n), t[ofInputTurns].columns, t[ofInputTurns].sd}, want, 1)
+	out[ofInputTurns] = columnsOf(&noisyTable{project(t[ofInputTurns].cells, n), t[ofInputTurns].columns,
+		t[ofInputTurns].sd}, want, 1)
 
 	kinds := project(t[ofKinds].cells, later)
 	after := &t[ofKindAfter]
 	var joined noisyTable
 	joined.columns = after.columns
 	for i := 0; i < after.rows(); i += len(kindEdges) {
-		part := alone(&noisyTable{after.cells[i*after.columns : (i+len(kindEdges))*after.columns], after.columns, after.sd}, nil)
+		part := alone(&noisyTable{after.cells[i*after.columns : (i+len(kindEdges))*after.columns],
+			after.columns, after.sd}, nil)
 		joined.cells = append(joined.cells, part.cells...)
 	}
 	whole := sum(joined.cells)

@@ -43,7 +43,8 @@ func (s *Sessions) filled(from *Sessions) *Sessions {
 		return s
 	}
 	out := *s
-	for _, key := range []struct{ to, from *string }{{&out.Turns, &from.Turns}, {&out.Added, &from.Added}, {&out.Think, &from.Think},
+	for _, key := range []struct{ to, from *string }{{&out.Turns, &from.Turns}, {&out.Added, &from.Added},
+		{&out.Think, &from.Think},
 		{&out.Calls, &from.Calls}, {&out.Result, &from.Result}, {&out.Tool, &from.Tool}} {
 		if *key.to == "" {
 			*key.to = *key.from
@@ -95,7 +96,8 @@ func (s *Sessions) checkAgents() error {
 	case a.Global < 0 || a.Global > maxPrompt:
 		return at("sessions.agents.global", fmt.Errorf("want 0 to %d tokens", maxPrompt))
 	}
-	return checkLengths(map[string]string{"sessions.agents.count": a.Count, "sessions.agents.calls": a.Calls, "sessions.agents.own": a.Own,
+	return checkLengths(map[string]string{"sessions.agents.count": a.Count, "sessions.agents.calls": a.Calls,
+		"sessions.agents.own":    a.Own,
 		"sessions.agents.result": a.Result, "sessions.agents.output": a.Output})
 }
 
@@ -146,7 +148,8 @@ func (t *partRows) grow(x *turn, r *trace.Request, added int32) {
 
 // call plans a call after x in its turn.
 func (t *partRows) call(x *turn, l *loop, at time.Duration, n int64, tool time.Duration) *turn {
-	next := &turn{at: at + tool, part: t, left: x.left, calls: x.calls - 1, row: x.row, later: x, prefix: x.prefix, join: x.join}
+	next := &turn{at: at + tool, part: t, left: x.left, calls: x.calls - 1, row: x.row, later: x,
+		prefix: x.prefix, join: x.join}
 	r := &next.row
 	r.Turn, r.Parents, r.ThinkNS, r.ToolNS = trace.Ptr(*x.row.Turn+1), []int64{n}, nil, trace.Ptr(int64(tool))
 	t.grow(x, r, l.result.Draw())
@@ -183,10 +186,12 @@ func (t *partRows) nextCalls(x *turn, n int64) []*turn {
 
 // start plans the first calls of sub-agents, and the call that waits for them.
 func (t *partRows) start(x *turn, done time.Duration, n int64) []*turn {
-	j := &join{open: int(min(max(1, t.agents.count.Draw()), mostAgents)), parents: []int64{n}, next: t.call(x, &t.agents.root, 0, n, 0)}
+	j := &join{open: int(min(max(1, t.agents.count.Draw()), mostAgents)), parents: []int64{n},
+		next: t.call(x, &t.agents.root, 0, n, 0)}
 	var first []*turn
 	for range j.open {
-		sub := &turn{at: done, part: t, calls: t.agents.sub.callsOf(), row: x.row, later: x, prefix: t.agents.sub.global, join: j}
+		sub := &turn{at: done, part: t, calls: t.agents.sub.callsOf(), row: x.row, later: x,
+			prefix: t.agents.sub.global, join: j}
 		r := &sub.row
 		r.Session, r.Turn = trace.Ptr(t.g.sessions), trace.Ptr(int32(0))
 		r.Parents, r.ThinkNS, r.ToolNS = []int64{n}, nil, trace.Ptr(int64(0))

@@ -79,7 +79,8 @@ func (t *partRows) continueEarlier(x *turn) {
 	}
 	was := t.earlier(func(was *past) bool {
 		grown := int64(was.InputTokens) + int64(was.OutputOr(0))
-		return !was.followed && len(t.full(&was.Request)) > 0 && grown < maxPrompt && (t.input == nil || grown < int64(want))
+		return !was.followed && len(t.full(&was.Request)) > 0 && grown < maxPrompt &&
+			(t.input == nil || grown < int64(want))
 	})
 	if was == nil {
 		t.begin(x, t.template(x.at))

@@ -30,8 +30,10 @@ type partRows struct {
 
 func newPartRows(g *generator, p Part, seed uint64, name string) (*partRows, error) {
 	t := &partRows{g: g, Part: p, any: arrival.Stream(seed, name+"any")}
-	lengths := map[string]*arrival.Length{"input": &t.input, "own": &t.own, "output": &t.output, "max tokens": &t.maxTokens}
-	specs := map[string]string{"input": p.Lengths.Input, "own": p.Lengths.Own, "output": p.Lengths.Output, "max tokens": p.Lengths.MaxTokens}
+	lengths := map[string]*arrival.Length{"input": &t.input, "own": &t.own, "output": &t.output,
+		"max tokens": &t.maxTokens}
+	specs := map[string]string{"input": p.Lengths.Input, "own": p.Lengths.Own, "output": p.Lengths.Output,
+		"max tokens": p.Lengths.MaxTokens}
 	times := map[string]*arrival.Dist{"answer": &t.answer, "warm": &t.warm}
 	durations := map[string]string{"answer": p.Answer, "warm": p.Warm}
 	if s := p.Sessions; s != nil {
@@ -47,7 +49,8 @@ func newPartRows(g *generator, p Part, seed uint64, name string) (*partRows, err
 			for key, of := range map[string]struct {
 				to   *arrival.Length
 				spec string
-			}{"count": {&a.count, sub.Count}, "calls": {&a.sub.calls, sub.Calls}, "own": {&a.sub.own, sub.Own}, "result": {&a.sub.result, sub.Result},
+			}{"count": {&a.count, sub.Count}, "calls": {&a.sub.calls, sub.Calls}, "own": {&a.sub.own, sub.Own},
+				"result": {&a.sub.result, sub.Result},
 				"output": {&a.sub.output, sub.Output}} {
 				lengths["agents "+key], specs["agents "+key] = of.to, of.spec
 			}
@@ -99,7 +102,8 @@ func (t *partRows) prefixes(seed uint64, name string) error {
 			return err
 		}
 		group := name + "group " + strconv.Itoa(len(t.groups)) + " "
-		g := &groupRows{t: t, which: newChooser(chances, arrival.Stream(seed, group+"which")), alive: make([]livePrefix, len(chances))}
+		g := &groupRows{t: t, which: newChooser(chances, arrival.Stream(seed, group+"which")),
+			alive: make([]livePrefix, len(chances))}
 		depth, err := arrival.ParseLength(p.Depth)
 		if err != nil {
 			return err
@@ -131,7 +135,8 @@ func (t *partRows) wholeBlocks(tokens int) int32 {
 
 // first makes the first turn of a session that arrives now.
 func (t *partRows) first(at time.Duration) *turn {
-	x := &turn{at: at, part: t, left: 1, row: trace.Request{Kind: "chat", Status: trace.StatusOK, OutputTokens: trace.Ptr(t.output.Draw())}}
+	x := &turn{at: at, part: t, left: 1,
+		row: trace.Request{Kind: "chat", Status: trace.StatusOK, OutputTokens: trace.Ptr(t.output.Draw())}}
 	if t.Class != "" {
 		x.row.Class = trace.Ptr(t.Class)
 	}
@@ -205,7 +210,8 @@ func (t *partRows) after(x *turn, n int64) []*turn {
 		return nil
 	}
 	think := t.think.Draw()
-	next := &turn{at: x.at + t.answer.Draw() + think, part: t, left: x.left - 1, calls: t.agents.root.callsOf(), row: x.row, later: x, prefix: x.prefix}
+	next := &turn{at: x.at + t.answer.Draw() + think, part: t, left: x.left - 1, calls: t.agents.root.callsOf(),
+		row: x.row, later: x, prefix: x.prefix}
 	x.later = nil // or every turn would be kept until the last
 	r := &next.row
 	r.Turn, r.Parents, r.ThinkNS, r.ToolNS = trace.Ptr(*x.row.Turn+1), []int64{n}, trace.Ptr(int64(think)), nil

@@ -23,7 +23,8 @@ func (s *Spec) Rows(seed uint64) (trace.Reader[trace.Request], error) {
 // Meta describes the workload of [Spec.Rows]. No real request is in it, so it
 // is as public as the specification.
 func (s *Spec) Meta(seed uint64) trace.Meta {
-	m := trace.Meta{Schema: trace.Schema, BlockSize: s.Block, Convention: trace.PartialTail, Categories: trace.CategoryRule,
+	m := trace.Meta{Schema: trace.Schema, BlockSize: s.Block, Convention: trace.PartialTail,
+		Categories:   trace.CategoryRule,
 		SourceFormat: "spec", TimeUnit: "ns", Tier: "public", Seed: strconv.FormatUint(seed, 10)}
 	for _, p := range s.parts() {
 		if p.Sessions != nil || p.Categories != nil && p.Categories.Continuation > 0 {

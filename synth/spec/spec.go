@@ -64,7 +64,8 @@ type Prefix struct {
 // A PrefixGroup is a set of templates or documents that prompts continue from.
 // Depths are rounded to whole blocks, since only these are shared.
 type PrefixGroup struct {
-	Share      float64 `yaml:"share"`      // of sessions, from 0 to 1; those left over begin with the global prefix alone
+	// of sessions, from 0 to 1; those left over begin with the global prefix alone
+	Share      float64 `yaml:"share"`
 	Count      int     `yaml:"count"`      // how many at a time; 0 is 1
 	Depth      string  `yaml:"depth"`      // tokens of each, after the global prefix
 	Popularity string  `yaml:"popularity"` // "uniform" or "zipf:S"; empty is uniform
@@ -129,7 +130,8 @@ func (s *Spec) Check() error {
 	for i, p := range s.parts() {
 		err := p.check()
 		if s.Arrivals == burst && (p.Sessions != nil || p.Warm != "") {
-			err = at("arrivals", errors.New("sessions need an arrival process, such as poisson:2, since a burst has no later turns"))
+			err = at("arrivals", errors.New("sessions need an arrival process, such as poisson:2, since a burst has "+
+				"no later turns"))
 		}
 		if err != nil && len(s.Mix) > 0 {
 			err = at(fmt.Sprintf("mix[%d]", i), err)
@@ -178,7 +180,8 @@ func (p *Part) check() error {
 	case p.Lengths.Output == "":
 		return at("lengths", errors.New("give output"))
 	case p.Categories != nil && p.Sessions != nil:
-		return at("categories", errors.New("cannot be given beside sessions: the share of continuations already sets the number of turns"))
+		return at("categories", errors.New("cannot be given beside sessions: the share of continuations already sets "+
+			"the number of turns"))
 	case p.Warm != "" && (p.Sessions != nil || p.Categories != nil):
 		return at("warm", errors.New("cannot be given with sessions or categories, since pairs are single requests"))
 	}
@@ -252,7 +255,9 @@ func (c *Categories) check(prefix *Prefix) error {
 		return nil
 	}
 	if c.Global != nil {
-		return at("categories.global", errors.New("it is called template now, and so is what began with prefix.groups and was branch: give both as template"))
+		return at("categories.global",
+			errors.New("it is called template now, and so is what began with prefix.groups and was branch: give both "+
+				"as template"))
 	}
 	sum := 0.0
 	for _, v := range c.percent() {

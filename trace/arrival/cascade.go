@@ -294,8 +294,8 @@ func (g *generator) place(out []int64, a, width int64) {
 	}
 }
 
-// OnTicks returns times, in nanoseconds from the first arrival, on the ticks of the source's clock: each is moved to the
-// nearest. Without a clock it returns them as they are.
+// OnTicks returns times, in nanoseconds from the first arrival, on the ticks of the source's clock: each is moved to
+// the nearest. Without a clock it returns them as they are.
 func (c *Cascade) OnTicks(times []int64) []int64 {
 	if c.tick == 0 {
 		return times

@@ -16,7 +16,8 @@ var errTimes = errors.New("cascade: want at least 2 arrivals in ascending order 
 // arrival.
 func FitCascade(times []int64, span int64, k int) (*Cascade, error) {
 	n := int64(len(times))
-	if n < 2 || n > maxCount || span < narrowestBin || span > maxSpan || times[0] < 0 || times[n-1] >= span || !slices.IsSorted(times) || k < 1 {
+	if n < 2 || n > maxCount || span < narrowestBin || span > maxSpan || times[0] < 0 || times[n-1] >= span ||
+		!slices.IsSorted(times) || k < 1 {
 		return nil, errTimes
 	}
 	f := fitter{Cascade: Cascade{span: span, whole: span, tick: tickOf(times)}, offsets: map[int64]int64{}}
@@ -31,7 +32,8 @@ func FitCascade(times []int64, span int64, k int) (*Cascade, error) {
 		}
 		times = f.onTicks(times)
 	} else {
-		for f.levels < maxLevels && span>>(f.levels+1) >= narrowestBin && (span>>f.levels > finestBin || 1<<f.levels < binsEach*n) {
+		for f.levels < maxLevels && span>>(f.levels+1) >= narrowestBin &&
+			(span>>f.levels > finestBin || 1<<f.levels < binsEach*n) {
 			f.levels++
 		}
 		f.depth = min(f.levels, bits.Len64(uint64(n/mean))-1)
@@ -223,7 +225,8 @@ func (f *fitter) rows() []CascadeRow {
 	add := func(kind int64, level int, h histogram) {
 		for g, counts := range h {
 			for s, n := range counts {
-				rows = append(rows, CascadeRow{Kind: kind, Level: int64(level), Contrast: int64(g.contrast), Bin: int64(g.busy), Left: s.left, Right: s.right, Count: n})
+				rows = append(rows, CascadeRow{Kind: kind, Level: int64(level), Contrast: int64(g.contrast),
+					Bin: int64(g.busy), Left: s.left, Right: s.right, Count: n})
 			}
 		}
 	}

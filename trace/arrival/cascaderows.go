@@ -10,12 +10,18 @@ import (
 
 // Kinds of [CascadeRow], in their order.
 const (
-	cascadeHead       int64 = iota // one row: Level is the number of levels, Left the tick of the source's clock and Right the span, in nanoseconds, Count 1
-	cascadeCoarse                  // Count arrivals came in part Bin, which is bin Bin of the 2^Level at that level
-	cascadeSplit                   // Count bins at Level, of busyness Bin and Contrast, were split into Left arrivals beside the busier neighbour and Right ones
-	cascadeGap                     // Count gaps from Left to Right nanoseconds, both included, in finest bins of busyness Bin; Level is the number of levels
-	cascadeOffset                  // Count instants came Left to Right nanoseconds behind the middle of the tick before theirs
-	cascadeDispersion              // the index of dispersion of counts in windows of Bin milliseconds is Count millionths
+	// one row: Level is the number of levels, Left the tick of the source's clock and Right the span, in nanoseconds,
+	// Count 1
+	cascadeHead   int64 = iota
+	cascadeCoarse       // Count arrivals came in part Bin, which is bin Bin of the 2^Level at that level
+	// Count bins at Level, of busyness Bin and Contrast, were split into Left arrivals beside the busier neighbour and
+	// Right ones
+	cascadeSplit
+	// Count gaps from Left to Right nanoseconds, both included, in finest bins of busyness Bin; Level is the number of
+	// levels
+	cascadeGap
+	cascadeOffset     // Count instants came Left to Right nanoseconds behind the middle of the tick before theirs
+	cascadeDispersion // the index of dispersion of counts in windows of Bin milliseconds is Count millionths
 )
 
 // A CascadeRow is one row of the tables of a [Cascade]. Busyness numbers the
@@ -42,10 +48,12 @@ func NewCascade(rows []CascadeRow) (*Cascade, error) {
 		return nil, errors.New("cascade: want a head row and coarse rows first")
 	}
 	head := rows[0]
-	if head.Level < 0 || head.Level > maxLevels || head.Right < narrowestBin || head.Right > maxSpan || head.Contrast != 0 || head.Bin != 0 || head.Count != 1 {
+	if head.Level < 0 || head.Level > maxLevels || head.Right < narrowestBin || head.Right > maxSpan ||
+		head.Contrast != 0 || head.Bin != 0 || head.Count != 1 {
 		return nil, fmt.Errorf("cascade: row 0: %w", errRow)
 	}
-	c := &Cascade{span: head.Right, whole: head.Right, tick: head.Left, levels: int(head.Level), rows: slices.Clone(rows)}
+	c := &Cascade{span: head.Right, whole: head.Right, tick: head.Left, levels: int(head.Level),
+		rows: slices.Clone(rows)}
 	switch {
 	case c.tick == 0 && (c.span>>c.levels == 0 || c.span>>c.levels > finestBin):
 		return nil, fmt.Errorf("cascade: row 0: %w", errRow)
@@ -82,7 +90,8 @@ func (c *Cascade) addCoarse(rows []CascadeRow) error {
 		return fmt.Errorf("cascade: row 1: %w", errRow)
 	}
 	for k, r := range rows {
-		if r.Kind != cascadeCoarse || r.Level != int64(c.depth) || r.Bin != int64(k) || r.Contrast != 0 || r.Left != 0 || r.Right != 0 || r.Count < 0 || r.Count > maxCount || c.until(k) >= c.span && k > 0 {
+		if r.Kind != cascadeCoarse || r.Level != int64(c.depth) || r.Bin != int64(k) || r.Contrast != 0 ||
+			r.Left != 0 || r.Right != 0 || r.Count < 0 || r.Count > maxCount || c.until(k) >= c.span && k > 0 {
 			return fmt.Errorf("cascade: row %d: %w", 1+k, errRow)
 		}
 		c.parts = append(c.parts, r.Count)
@@ -111,7 +120,8 @@ func (c *Cascade) add(r CascadeRow) bool {
 		}
 		classes = &c.splits[r.Level-int64(c.depth)][r.Contrast]
 	case cascadeGap:
-		if r.Level != int64(c.levels) || r.Contrast != 0 || r.Bin < 2 || r.Bin > 2*maxLevels+1 || r.Left > r.Right || r.Right > 2*finestBin {
+		if r.Level != int64(c.levels) || r.Contrast != 0 || r.Bin < 2 || r.Bin > 2*maxLevels+1 || r.Left > r.Right ||
+			r.Right > 2*finestBin {
 			return false
 		}
 		classes = &c.gaps
@@ -121,7 +131,8 @@ func (c *Cascade) add(r CascadeRow) bool {
 		}
 		return c.offsets.add(split{r.Left, r.Right}, r.Count)
 	case cascadeDispersion:
-		if r.Level != 0 || r.Contrast != 0 || r.Left != 0 || r.Right != 0 || r.Bin <= 0 || c.span/1e6/r.Bin < leastWindows {
+		if r.Level != 0 || r.Contrast != 0 || r.Left != 0 || r.Right != 0 || r.Bin <= 0 ||
+			c.span/1e6/r.Bin < leastWindows {
 			return false
 		}
 		c.dispersions = append(c.dispersions, dispersion{r.Bin, r.Count})
@@ -212,7 +223,9 @@ func (c *Cascade) pool() {
 		if p.total() >= atLeast {
 			continue
 		}
-		near := slices.DeleteFunc(slices.Clone(all), func(q placed) bool { return q.class == p.class || p.far(q) > tooFar })
+		near := slices.DeleteFunc(slices.Clone(all), func(q placed) bool {
+			return q.class == p.class || p.far(q) > tooFar
+		})
 		slices.SortStableFunc(near, func(q, r placed) int { return cmp.Compare(p.far(q), p.far(r)) })
 		e := &empirical{vals: slices.Clone(p.vals), upTo: slices.Clone(p.upTo)}
 		for len(near) > 0 && e.total() < atLeast {

@@ -14,14 +14,16 @@ type bucket struct{ Lo, Hi, Count int64 }
 // maxBuckets bounds a histogram that is typed.
 const maxBuckets = 1 << 16
 
-var errBuckets = errors.New("histogram: want buckets in ascending order that do not overlap, within the range of the values, with counts from 0 that are not all 0")
+var errBuckets = errors.New("histogram: want buckets in ascending order that do not overlap, within the range of the " +
+	"values, with counts from 0 that are not all 0")
 
 // newEmpirical makes a distribution of buckets, with values up to most.
 func newEmpirical(buckets []bucket, most int64) (*empirical, error) {
 	e := new(empirical)
 	next := int64(0)
 	for _, b := range buckets {
-		if b.Lo < next || b.Hi < b.Lo || b.Hi > most || b.Count < 0 || b.Count > 0 && !e.add(split{b.Lo, b.Hi}, b.Count) {
+		if b.Lo < next || b.Hi < b.Lo || b.Hi > most || b.Count < 0 ||
+			b.Count > 0 && !e.add(split{b.Lo, b.Hi}, b.Count) {
 			return nil, errBuckets
 		}
 		next = b.Hi + 1

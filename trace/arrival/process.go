@@ -41,9 +41,9 @@ type ProcessSpec struct {
 //
 // whose phases are exponential, the first an ON: an interrupted Poisson
 // process, or with idle=R one of two rates. Otherwise it returns an error that shows
-// the form of the kind, or three examples. A rate is per second, or such as 300/min. Every field but the first may bear its name: cv, over (of
-// ramp), each (of step), peak, period, to, every, for, on and off. Rates but the last of
-// ramp and step, the lower of diurnal and of spikes may be 0.
+// the form of the kind, or three examples. A rate is per second, or such as 300/min. Every field but the first may bear
+// its name: cv, over (of ramp), each (of step), peak, period, to, every, for, on and off. Rates but the last of ramp
+// and step, the lower of diurnal and of spikes may be 0.
 //
 // In place of a gamma's CV there may be burstiness=B, its shape, as in vLLM's
 // benchmark: CV is 1/√B, 1 is Poisson, and less is burstier. A Weibull may have

@@ -22,7 +22,8 @@ type boundedMemory struct {
 }
 
 // ErrBatch says that a batch is larger than a reader takes.
-var ErrBatch = errors.New("a batch of it is larger than 128 MiB, and than four times its size in the file, or than 1 GiB: write smaller ones, such as with chunksize=100")
+var ErrBatch = errors.New("a batch of it is larger than 128 MiB, and than four times its size in the file, or than 1 " +
+	"GiB: write smaller ones, such as with chunksize=100")
 
 // Allocate implements [memory.Allocator].
 func (m *boundedMemory) Allocate(size int) []byte {

@@ -120,7 +120,8 @@ func bodyLength(meta []byte) (int64, error) {
 		fallthrough
 	case kind == batch:
 		rows := header.GetInt64Slot(4, 0)
-		sound = rows >= 0 && rows <= MaxBatch && vectorFits(header, 6, 16) && vectorFits(header, 8, 16) && vectorFits(header, 12, 8)
+		sound = rows >= 0 && rows <= MaxBatch && vectorFits(header, 6, 16) && vectorFits(header, 8, 16) &&
+			vectorFits(header, 12, 8)
 	}
 	if !sound {
 		return 0, errMessage

@@ -27,9 +27,9 @@ func (d *Dense[K]) ID(k K) uint64 {
 // Len is how many keys have been numbered.
 func (d *Dense[K]) Len() int { return len(d.ids) }
 
-// IDs numbers as [Dense] does, for keys of 128 bits and up to a limit, beyond which new keys get no number. Keys that count up
-// and follow each other share a page: the first of one costs 40 to 56 bytes, the others nothing. The hash is seeded, so that no
-// input can be made to collide.
+// IDs numbers as [Dense] does, for keys of 128 bits and up to a limit, beyond which new keys get no number. Keys that
+// count up and follow each other share a page: the first of one costs 40 to 56 bytes, the others nothing. The hash is
+// seeded, so that no input can be made to collide.
 type IDs struct {
 	limit, pageLimit int
 	n                int
@@ -47,8 +47,8 @@ type IDs struct {
 
 type key128 struct{ hi, lo uint64 }
 
-// An idPage has those of 32 keys whose numbers are as far from each other as they are. Keys that do not come in their order
-// would need a page each: beyond the first pages for the same keys, such a page has one key.
+// An idPage has those of 32 keys whose numbers are as far from each other as they are. Keys that do not come in their
+// order would need a page each: beyond the first pages for the same keys, such a page has one key.
 type idPage struct {
 	hi, lo uint64 // of the keys, lo without its low bits, unless it is that of one key
 	has    uint32 // a bit for each; 0 for one key
@@ -73,7 +73,8 @@ type slot uint64
 const maxIDs = 1<<32 - 2*idKeys
 
 // NewIDs makes an empty numbering of up to limit keys on up to so many pages, or an eighth of them where these have
-// fewer than two keys each: then there are as many keys as pages, which spares nothing. A limit below 1 means the greatest.
+// fewer than two keys each: then there are as many keys as pages, which spares nothing. A limit below 1 means the
+// greatest.
 func NewIDs(limit, pages int) *IDs {
 	if limit < 1 || limit > maxIDs {
 		limit = maxIDs
@@ -81,7 +82,8 @@ func NewIDs(limit, pages int) *IDs {
 	if pages < 1 || pages > maxIDs {
 		pages = maxIDs
 	}
-	return &IDs{limit: limit, pageLimit: pages, slots: make([]slot, 1<<10), seed: key128{rand.Uint64(), rand.Uint64()}, last: new(idPage)}
+	return &IDs{limit: limit, pageLimit: pages, slots: make([]slot, 1<<10), seed: key128{rand.Uint64(), rand.Uint64()},
+		last: new(idPage)}
 }
 
 // number is that of the key whose bit is given.
@@ -153,8 +155,8 @@ func (d *IDs) sizeOf(n int) *uint16 {
 	return &d.parts[n/partChunk][n%partChunk]
 }
 
-// find looks for the page that has a key, or else for the one that the key fits next, and counts those for the same keys.
-// A page of one key has bit 32 alone.
+// find looks for the page that has a key, or else for the one that the key fits next, and counts those for the same
+// keys. A page of one key has bit 32 alone.
 func (d *IDs) find(hi, lo, bit uint64) (fits *idPage, pages int) {
 	at, tag := d.hash(hi, lo)
 	mask := uint64(len(d.slots) - 1)
@@ -206,9 +208,9 @@ func (d *IDs) put(page int) {
 	d.slots[i] = slot(tag<<32 | uint64(page+1))
 }
 
-// hash folds a product of the lower half of hi and the page, each masked by half of the seed, and makes a tag of all of hi.
-// Pages that differ above these are near each other in memory: a partial block has its length there, beside the page of the
-// blocks before it. They are few.
+// hash folds a product of the lower half of hi and the page, each masked by half of the seed, and makes a tag of all of
+// hi. Pages that differ above these are near each other in memory: a partial block has its length there, beside the
+// page of the blocks before it. They are few.
 func (d *IDs) hash(hi, page uint64) (at, tag uint64) {
 	upper, lower := bits.Mul64(hi&math.MaxUint32^d.seed.hi, page^d.seed.lo)
 	at = upper ^ lower

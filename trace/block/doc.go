@@ -1,7 +1,8 @@
 // Package block turns token sequences into the chained block ids that a trace stores in their place.
 //
-// Serving engines cache the keys and values of a prompt in blocks of a fixed number of tokens. They find a block again by a
-// hash that is chained to the hashes of all blocks before it. A trace keeps the same structure, and nothing else of the prompt:
+// Serving engines cache the keys and values of a prompt in blocks of a fixed number of tokens. They find a block again
+// by a hash that is chained to the hashes of all blocks before it. A trace keeps the same structure, and nothing else
+// of the prompt:
 //
 //  1. A [Hasher] gives the root of a cache domain: model, adapter, salt.
 //
@@ -14,10 +15,10 @@
 //
 //  3. [Dense] replaces the ids by 0, 1, 2… in the order of their first appearance in the final rows.
 //
-// The key is random. It is made for one import and forgotten after it. Without a key, anybody who knows likely prompts (public
-// system prompts, documents) could hash them and look for them in a trace. Unkeyed hashes, such as engines write to their logs,
-// tell as much as the text, and are numbered too. After the numbering the output depends neither on the key nor on the tokens:
-// only on which blocks are equal.
+// The key is random. It is made for one import and forgotten after it. Without a key, anybody who knows likely prompts
+// (public system prompts, documents) could hash them and look for them in a trace. Unkeyed hashes, such as engines
+// write to their logs, tell as much as the text, and are numbered too. After the numbering the output depends neither
+// on the key nor on the tokens: only on which blocks are equal.
 //
 // [Count], [Full], [Known] and [Reusable] convert between block sizes. With them two traces of different block size are
 // compared, and a trace is read as a server with another block size would see it.

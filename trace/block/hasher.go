@@ -11,8 +11,8 @@ import (
 	"math"
 )
 
-// An ID is the keyed hash of a block and of everything before it, or the root of a chain. Two different chains share one with
-// probability n²/2^129 among n blocks: below 1e-18 for ten billion.
+// An ID is the keyed hash of a block and of everything before it, or the root of a chain. Two different chains share
+// one with probability n²/2^129 among n blocks: below 1e-18 for ten billion.
 type ID [16]byte
 
 // The first field of each message, which keeps the kinds of ids apart.
@@ -21,16 +21,17 @@ const (
 	tagBlock = "blk"
 )
 
-// A Hasher computes ids under one key, tokenizer and block size. It is not safe for concurrent use; each goroutine takes a
-// Clone. HMAC-SHA256 was chosen for being in the standard library: BLAKE3 and SipHash are as good here, since the ids are
-// replaced by dense numbers, and not enough faster to matter beside the tokenising.
+// A Hasher computes ids under one key, tokenizer and block size. It is not safe for concurrent use; each goroutine
+// takes a Clone. HMAC-SHA256 was chosen for being in the standard library: BLAKE3 and SipHash are as good here, since
+// the ids are replaced by dense numbers, and not enough faster to matter beside the tokenising.
 type Hasher struct {
 	tokenizer string
 	size      int
 	state     func() *state // returned by a function, since package fmt follows pointers under some verbs
 }
 
-// A state is what printing a Hasher must not show: the key, also in the form of HMAC's inner states, and the last tokens.
+// A state is what printing a Hasher must not show: the key, also in the form of HMAC's inner states, and the last
+// tokens.
 type state struct {
 	key  Key
 	mac  hash.Hash
@@ -39,8 +40,8 @@ type state struct {
 	sum  [sha256.Size]byte
 }
 
-// NewHasher makes a hasher for blocks of blockSize tokens, which must be positive. Tokenizer is the name of what made the
-// tokens, since equal numbers mean different text under different vocabularies.
+// NewHasher makes a hasher for blocks of blockSize tokens, which must be positive. Tokenizer is the name of what made
+// the tokens, since equal numbers mean different text under different vocabularies.
 func NewHasher(key Key, tokenizer string, blockSize int) (*Hasher, error) {
 	if blockSize < 1 || blockSize > math.MaxInt32 {
 		return nil, fmt.Errorf("block size %d: want 1 to %d tokens", blockSize, math.MaxInt32)
@@ -60,8 +61,8 @@ func newHasher(key Key, tokenizer string, blockSize int) *Hasher {
 func (h *Hasher) Clone() *Hasher { return newHasher(h.state().key, h.tokenizer, h.size) }
 
 // start begins a message: the tag, the tokenizer and the block size. Every field of variable length follows its length
-// (four bytes rather than eight, which at 16 tokens spares one of three SHA-256 blocks), so that no two lists of fields make
-// the same message.
+// (four bytes rather than eight, which at 16 tokens spares one of three SHA-256 blocks), so that no two lists of fields
+// make the same message.
 func (h *Hasher) start(msg []byte, tag string) []byte {
 	msg = appendField(msg, tag)
 	msg = appendField(msg, h.tokenizer)
@@ -73,8 +74,9 @@ func appendField(msg []byte, s string) []byte {
 	return append(msg, s...)
 }
 
-// Root is where the chain starts within one cache domain, such as a model, an adapter and a salt: equal tokens have different
-// ids in two domains. The strings are distinguished by their number and order; no string and one empty string are two domains.
+// Root is where the chain starts within one cache domain, such as a model, an adapter and a salt: equal tokens have
+// different ids in two domains. The strings are distinguished by their number and order; no string and one empty string
+// are two domains.
 func (h *Hasher) Root(domain ...string) ID {
 	msg := h.start(nil, tagRoot)
 	for _, s := range domain {
@@ -102,9 +104,9 @@ func (s *state) hash(msg []byte) ID {
 	return ID(s.mac.Sum(s.sum[:0])[:len(ID{})])
 }
 
-// A Key is the secret of block ids. In its place package fmt, encoding/json and log/slog print a redaction, except for two cases
-// in which fmt calls no method: a key in an unexported field, for which a struct should hold a function that returns it, as
-// [Hasher] does; and the verbs %p and %w, wrong for it, which go vet refuses.
+// A Key is the secret of block ids. In its place package fmt, encoding/json and log/slog print a redaction, except for
+// two cases in which fmt calls no method: a key in an unexported field, for which a struct should hold a function that
+// returns it, as [Hasher] does; and the verbs %p and %w, wrong for it, which go vet refuses.
 type Key [32]byte
 
 const redacted = "block.Key(redacted)"
@@ -130,8 +132,8 @@ func (Key) Format(f fmt.State, _ rune) { io.WriteString(f, redacted) }
 // MarshalText implements [encoding.TextMarshaler], which encoding/json and log/slog use.
 func (Key) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 
-// A Cutter cuts one token sequence at a time, written in any number of pieces, into blocks. It uses its hasher, so cutters of
-// one hasher belong to one goroutine.
+// A Cutter cuts one token sequence at a time, written in any number of pieces, into blocks. It uses its hasher, so
+// cutters of one hasher belong to one goroutine.
 type Cutter struct {
 	h    *Hasher
 	last ID       // of the last full block, or the root
@@ -174,8 +176,8 @@ func (c *Cutter) push(tokens []uint32) {
 // Len is the number of tokens written since the start of the sequence.
 func (c *Cutter) Len() int { return len(c.full)*c.h.size + len(c.rest) }
 
-// Append appends the ids of the blocks written so far: those of the full ones and, when tokens are left over, that of the
-// partial block they make. Writing may go on afterwards; the partial block then grows, and its id changes.
+// Append appends the ids of the blocks written so far: those of the full ones and, when tokens are left over, that of
+// the partial block they make. Writing may go on afterwards; the partial block then grows, and its id changes.
 func (c *Cutter) Append(dst []ID) []ID {
 	dst = c.AppendFull(dst)
 	if len(c.rest) > 0 {

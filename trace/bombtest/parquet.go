@@ -36,7 +36,9 @@ func Parquet(sound []byte, columns ...string) (bombs []Bomb) {
 	levels := levelsOf(meta.Schema)
 	for i, c := range meta.RowGroups[0].Columns {
 		path := strings.Join(c.MetaData.PathInSchema, ".")
-		wanted := slices.ContainsFunc(columns, func(name string) bool { return path == name || strings.HasPrefix(path, name+".") })
+		wanted := slices.ContainsFunc(columns, func(name string) bool {
+			return path == name || strings.HasPrefix(path, name+".")
+		})
 		if wanted || len(columns) == 0 && !seen[c.MetaData.Type] {
 			seen[c.MetaData.Type] = true
 			for _, p := range pages(c.MetaData.Type, levels[i]) {
@@ -136,12 +138,15 @@ func pages(kind format.Type, levels [2]bool) (all []chunk) {
 		return b
 	}
 	one := value(kind)
-	add := func(name string, codec format.CompressionCodec, values int64, data []byte, claimed int, encoding format.Encoding, dictionary []byte) {
+	add := func(name string, codec format.CompressionCodec, values int64, data []byte, claimed int,
+		encoding format.Encoding, dictionary []byte) {
 		c := chunk{name: name, codec: codec, values: values, dict: dictionary != nil}
 		if c.dict {
-			c.data = append(page(format.DictionaryPage, 1, len(dictionary), len(dictionary), format.Plain), dictionary...)
+			c.data = append(page(format.DictionaryPage, 1, len(dictionary), len(dictionary), format.Plain),
+				dictionary...)
 		}
-		c.data = append(append(c.data, page(format.DataPage, int32(min(values, many)), len(data), claimed, encoding)...), data...)
+		c.data = append(append(c.data, page(format.DataPage, int32(min(values, many)), len(data), claimed,
+			encoding)...), data...)
 		all = append(all, c)
 	}
 
@@ -152,15 +157,19 @@ func pages(kind format.Type, levels [2]bool) (all []chunk) {
 	if kind != format.Boolean {
 		run := append(binary.AppendUvarint([]byte{1}, many<<1), 0)
 		add("indexes", format.Uncompressed, many, append(before(many), run...), 64, format.RLEDictionary, one)
-		add("more indexes than values", format.Uncompressed, 8, append(before(8), run...), 64, format.RLEDictionary, one)
+		add("more indexes than values", format.Uncompressed, 8, append(before(8), run...), 64,
+			format.RLEDictionary, one)
 		repeated := append([]byte{1}, bytes.Repeat(run[1:], 100)...)
-		add("many runs of indexes", format.Uncompressed, 8, append(before(8), repeated...), 1024, format.RLEDictionary, one)
+		add("many runs of indexes", format.Uncompressed, 8, append(before(8), repeated...), 1024,
+			format.RLEDictionary, one)
 		wide := append([]byte{0}, bytes.Repeat(binary.AppendUvarint(nil, (1<<27)<<1|1), 100)...)
 		add("indexes of no bits", format.Uncompressed, 8, append(before(8), wide...), 1024, format.RLEDictionary, one)
 	}
 	add("a size that is claimed", format.Zstd, 8, []byte{0}, many, format.Plain, nil)
-	add("a size that snappy claims", format.Snappy, 8, binary.AppendUvarint(nil, math.MaxUint32-64), 64, format.Plain, nil)
-	add("a size that snappy claims as the page does", format.Snappy, 8, append(binary.AppendUvarint(nil, many), 0), many, format.Plain, nil)
+	add("a size that snappy claims", format.Snappy, 8, binary.AppendUvarint(nil, math.MaxUint32-64), 64,
+		format.Plain, nil)
+	add("a size that snappy claims as the page does", format.Snappy, 8, append(binary.AppendUvarint(nil, many), 0),
+		many, format.Plain, nil)
 	zeros := zstdZeros(1 << 30)
 	add("zstd", format.Zstd, 8, zeros, 1<<30, format.Plain, nil)
 	add("zstd that claims little", format.Zstd, 8, zeros, 64, format.Plain, nil)
@@ -168,11 +177,13 @@ func pages(kind format.Type, levels [2]bool) (all []chunk) {
 	add("gzip that claims little", format.Gzip, 8, gzipZeros(), 64, format.Plain, nil)
 	if kind == format.Int32 || kind == format.Int64 {
 		count := deltaHeader(many)
-		add("a count of differences", format.Uncompressed, 8, append(before(8), count...), 64, format.DeltaBinaryPacked, nil)
+		add("a count of differences", format.Uncompressed, 8, append(before(8), count...), 64,
+			format.DeltaBinaryPacked, nil)
 		add("differences", format.Uncompressed, many, append(before(many), count...), 64, format.DeltaBinaryPacked, nil)
 	}
 	if kind == format.ByteArray {
-		add("a count of lengths", format.Uncompressed, 8, append(before(8), deltaHeader(many)...), 64, format.DeltaLengthByteArray, nil)
+		add("a count of lengths", format.Uncompressed, 8, append(before(8), deltaHeader(many)...), 64,
+			format.DeltaLengthByteArray, nil)
 		const repeats, length = 1 << 13, 1 << 20
 		prefixes, lengths := make([]int32, repeats), make([]int32, repeats)
 		for i := 1; i < repeats; i++ {
@@ -194,7 +205,8 @@ func page(kind format.PageType, values int32, packed, claimed int, encoding form
 		h.DictionaryPageHeader.V = format.DictionaryPageHeader{NumValues: values, Encoding: encoding}
 	} else {
 		h.DataPageHeader.Valid = true
-		h.DataPageHeader.V = format.DataPageHeader{NumValues: values, Encoding: encoding, DefinitionLevelEncoding: format.RLE, RepetitionLevelEncoding: format.RLE}
+		h.DataPageHeader.V = format.DataPageHeader{NumValues: values, Encoding: encoding,
+			DefinitionLevelEncoding: format.RLE, RepetitionLevelEncoding: format.RLE}
 	}
 	return encoded(h)
 }

@@ -113,7 +113,8 @@ func parse(s string) (*Set, error) {
 // Join adds what was found in one part of a log, as JSON, to what was found in the parts
 // before it, where b is nil in none. The counts of requests and tokens are those of the whole
 // log, but for the duration, which is that of the longest part. What is lost is an estimate: a Finder of one part
-// does not see that a prompt parts from one in another part, and forgets others than that of the whole. A part that does not parse adds nothing.
+// does not see that a prompt parts from one in another part, and forgets others than that of the whole. A part that
+// does not parse adds nothing.
 func Join(b *Set, part []byte) *Set {
 	add, err := parse(string(part))
 	switch {
@@ -122,12 +123,14 @@ func Join(b *Set, part []byte) *Set {
 	case b == nil:
 		return add
 	}
-	b.Requests, b.PromptTokens, b.Searched = b.Requests+add.Requests, b.PromptTokens+add.PromptTokens, b.Searched+add.Searched
+	b.Requests, b.PromptTokens, b.Searched = b.Requests+add.Requests, b.PromptTokens+add.PromptTokens,
+		b.Searched+add.Searched
 	b.DurationS, b.LostTokens = max(b.DurationS, add.DurationS), b.LostTokens+add.LostTokens
 	listed := len(b.List)
 	for _, one := range add.List {
 		same := slices.IndexFunc(b.List[:listed], func(o Breaker) bool {
-			return o.Model == one.Model && o.Adapter == one.Adapter && o.Message == one.Message && o.Role == one.Role && o.From <= one.To && one.From <= o.To
+			return o.Model == one.Model && o.Adapter == one.Adapter && o.Message == one.Message && o.Role == one.Role &&
+				o.From <= one.To && one.From <= o.To
 		})
 		if same < 0 {
 			b.List = append(b.List, one)
@@ -150,7 +153,8 @@ func Join(b *Set, part []byte) *Set {
 
 func (b *Set) valid() bool {
 	ok := b.Schema == schema && len(b.List) <= maxListed && b.Found >= len(b.List) &&
-		b.Requests >= 0 && b.Searched >= 0 && b.PromptTokens >= b.Searched && b.DurationS >= 0 && b.DurationS <= math.MaxInt64
+		b.Requests >= 0 && b.Searched >= 0 && b.PromptTokens >= b.Searched && b.DurationS >= 0 &&
+		b.DurationS <= math.MaxInt64
 	rest := b.LostTokens
 	for i := range b.List {
 		one := &b.List[i]
@@ -165,7 +169,8 @@ func (b *Breaker) valid() bool {
 	for r := trace.System; r <= trace.Tool; r++ {
 		role = role || b.Role == r.String()
 	}
-	return role && label(b.Model) == b.Model && label(b.Adapter) == b.Adapter && b.Message >= 0 && b.Message <= SearchTokens &&
+	return role && label(b.Model) == b.Model && label(b.Adapter) == b.Adapter && b.Message >= 0 &&
+		b.Message <= SearchTokens &&
 		b.From >= 0 && b.To >= b.From && b.To <= SearchTokens && b.Width >= 0 && b.Width <= SearchTokens &&
 		b.Requests >= MinRequests && b.Lost >= 0
 }

@@ -80,7 +80,8 @@ type Finder struct {
 
 // NewFinder returns a finder that has seen nothing.
 func NewFinder() *Finder {
-	return &Finder{tree: newPromptTree(treeTokens), places: places{slots: make([]place, 1<<10)}, tally: breakerTally{map[breakerPlace]*placeTally{}, maxBreakerPlaces}}
+	return &Finder{tree: newPromptTree(treeTokens), places: places{slots: make([]place, 1<<10)},
+		tally: breakerTally{map[breakerPlace]*placeTally{}, maxBreakerPlaces}}
 }
 
 // A candidate is an earlier prompt that shares a stretch of tokens with this one.
@@ -135,7 +136,8 @@ func (f *Finder) lookUp(known int32, domain uint32) {
 	seen := int32(0)
 	for _, one := range f.prints {
 		at := f.places.find(one.hash)
-		if at.hash != one.hash || at.node == seen || f.tree.nodes[at.node].gen != at.gen || f.tree.nodes[at.node].domain != domain {
+		if at.hash != one.hash || at.node == seen || f.tree.nodes[at.node].gen != at.gen ||
+			f.tree.nodes[at.node].domain != domain {
 			continue
 		}
 		// Up to the node at whose end, at the latest, the two prompts part.
@@ -174,7 +176,8 @@ func (f *Finder) compare(p *Prompt, known int) {
 		}
 		r := extend(later, f.earlier, x, y)
 		end := from + r.x + r.n
-		if end > furthest || end == furthest && c.from < with.from { // a list that is shuffled begins where the first part
+		if end > furthest || end == furthest && c.from < with.from {
+			// a list that is shuffled begins where the first part
 			best, with, furthest = r, c, end
 			f.best, f.earlier = f.earlier, f.best
 		}

@@ -101,7 +101,8 @@ func (t *breakerTally) breakers() []Breaker {
 		all = append(all, &c)
 	}
 	slices.SortFunc(all, func(a, b *placeTally) int {
-		return cmp.Or(cmp.Compare(a.model, b.model), cmp.Compare(a.adapter, b.adapter), cmp.Compare(a.message, b.message),
+		return cmp.Or(cmp.Compare(a.model, b.model), cmp.Compare(a.adapter, b.adapter),
+			cmp.Compare(a.message, b.message),
 			cmp.Compare(a.role, b.role), cmp.Compare(a.begin, b.begin), cmp.Compare(a.from, b.from))
 	})
 	joined := all[:0]
@@ -112,7 +113,8 @@ func (t *breakerTally) breakers() []Breaker {
 		if n := len(joined) - 1; n >= 0 {
 			t = joined[n]
 		}
-		if t == nil || t.model != one.model || t.adapter != one.adapter || t.message != one.message || t.role != one.role ||
+		if t == nil || t.model != one.model || t.adapter != one.adapter || t.message != one.message ||
+			t.role != one.role ||
 			t.begin != one.begin || one.from-t.to > max(placeWidth, t.to/32) {
 			joined = append(joined, one)
 			continue
@@ -132,8 +134,10 @@ func (t *breakerTally) breakers() []Breaker {
 	})
 	list := make([]Breaker, 0, len(joined))
 	for _, one := range joined {
-		list = append(list, Breaker{Model: one.model, Adapter: one.adapter, Message: one.message, Role: one.role.String(),
-			From: int64(one.from), To: int64(one.to), Width: one.width(), Requests: one.requests, Lost: one.lost, Example: one.example})
+		list = append(list, Breaker{Model: one.model, Adapter: one.adapter, Message: one.message,
+			Role: one.role.String(),
+			From: int64(one.from), To: int64(one.to), Width: one.width(), Requests: one.requests, Lost: one.lost,
+			Example: one.example})
 	}
 	return list
 }

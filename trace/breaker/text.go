@@ -53,9 +53,11 @@ func (b *Breaker) Span() string {
 func (b *Breaker) Advice() string {
 	switch {
 	case b.Width >= minRun:
-		return "whole parts differ: keep their order the same in every request, add new ones at the end, and drop old ones rarely and many at once"
+		return "whole parts differ: keep their order the same in every request, add new ones at the end, and drop " +
+			"old ones rarely and many at once"
 	case b.Role == trace.System.String():
-		return "a few tokens differ, as a date, a name or an id does: move them behind all that stays the same, such as into the last message"
+		return "a few tokens differ, as a date, a name or an id does: move them behind all that stays the same, such " +
+			"as into the last message"
 	}
 	return "a few tokens differ: put what stays the same in front of what changes"
 }
@@ -72,8 +74,10 @@ func (b *Set) Notes() []string {
 	}
 	first := b.List[0]
 	return []string{
-		fmt.Sprintf("near-identical prompts part early, which loses a prefix cache %s of %s prompt tokens (%s); most at %s, in %s requests, such as requests %d and %d of the source",
-			page.Count(b.LostTokens), page.Count(b.PromptTokens), page.OrDash(b.Share(), page.Percent), first.Place(), page.Count(first.Requests),
+		fmt.Sprintf("near-identical prompts part early, which loses a prefix cache %s of %s prompt tokens (%s); most "+
+			"at %s, in %s requests, such as requests %d and %d of the source",
+			page.Count(b.LostTokens), page.Count(b.PromptTokens), page.OrDash(b.Share(), page.Percent), first.Place(),
+			page.Count(first.Requests),
 			first.Example[0]+1, first.Example[1]+1),
 		"move what changes there behind what does not; reprise profile lists the places",
 	}

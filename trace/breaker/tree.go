@@ -46,7 +46,8 @@ const (
 )
 
 func newPromptTree(limit int) *promptTree {
-	return &promptTree{nodes: make([]promptNode, 1, 64), roots: map[block.ID]int32{}, child: map[childKey]int32{}, limit: limit}
+	return &promptTree{nodes: make([]promptNode, 1, 64), roots: map[block.ID]int32{},
+		child: map[childKey]int32{}, limit: limit}
 }
 
 // walk follows tokens from the root of a domain, leaves the nodes in t.path, and
@@ -112,7 +113,8 @@ func (t *promptTree) grow(tokens []uint32, known int, source int64) int32 {
 		}
 		tail := exactly(tokens[known:])
 		top := &t.nodes[last]
-		last = t.addNode(promptNode{tokens: tail, array: int32(len(tail)), start: int32(known), parent: last, domain: top.domain, passed: t.now})
+		last = t.addNode(promptNode{tokens: tail, array: int32(len(tail)), start: int32(known), parent: last,
+			domain: top.domain, passed: t.now})
 		leaf := &t.nodes[last]
 		t.child[childKey{leaf.parent, tail[0]}] = last
 		t.nodes[leaf.parent].children++
@@ -135,7 +137,8 @@ func (t *promptTree) grow(tokens []uint32, known int, source int64) int32 {
 // split moves the first tokens of n to a new parent of n, and returns the parent.
 func (t *promptTree) split(n int32, at int) int32 {
 	old := t.nodes[n]
-	top := t.addNode(promptNode{tokens: exactly(old.tokens[:at]), array: int32(at), start: old.start, parent: old.parent,
+	top := t.addNode(promptNode{tokens: exactly(old.tokens[:at]), array: int32(at), start: old.start,
+		parent: old.parent,
 		recent: n, domain: old.domain, passed: old.passed})
 	low := &t.nodes[n]
 	low.tokens, low.start, low.parent = old.tokens[at:], old.start+int32(at), top

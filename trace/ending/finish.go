@@ -24,7 +24,8 @@ const (
 var finishes = map[string][]string{
 	Stop: {
 		"stop", "stopped", "end_turn", "stop_sequence", "stop_sequences", "pause_turn", // OpenAI, Anthropic, Gemini
-		"eos", "eos_token", "eos_token_id", "end_id", "stop_words", "stop_word", "word", "endoftext", // TGI, TensorRT-LLM, llama.cpp, AI21
+		// TGI, TensorRT-LLM, llama.cpp, AI21
+		"eos", "eos_token", "eos_token_id", "end_id", "stop_words", "stop_word", "word", "endoftext",
 		"complete", "completed", "finish", "finished", "done", "normal", // Cohere, Bedrock, Ollama, Baidu
 		"stop_criteria_met", "stop_str", "repetition", // Titan, LMDeploy, vLLM
 	},
@@ -35,7 +36,8 @@ var finishes = map[string][]string{
 	ToolCalls:    {"tool_calls", "tool_call", "tool_use", "tools", "tool"},
 	FunctionCall: {"function_call", "function_calls"},
 	ContentFilter: {
-		"content_filter", "content_filtered", "refusal", "guardrail_intervened", "sensitive", "error_toxic", // Bedrock, Zhipu, Cohere
+		// Bedrock, Zhipu, Cohere
+		"content_filter", "content_filtered", "refusal", "guardrail_intervened", "sensitive", "error_toxic",
 		"safety", "recitation", "blocklist", "prohibited_content", "spii", "language", "model_armor", // Gemini
 		"image_safety", "image_prohibited_content", "image_recitation",
 	},
@@ -43,9 +45,10 @@ var finishes = map[string][]string{
 		"abort", "aborted", "timeout", "timed_out", "time_limit", "preempted", // engines
 		"insufficient_system_resource", "error_limit", // DeepSeek, Cohere
 	},
-	Cancelled: {"cancelled", "canceled", "cancel", "user_cancel", "client_cancelled", "disconnect", "client_disconnect"},
-	Error:     {"error", "failed", "failure", "network_error", "server_error", "internal_error", "exception"},
-	Other:     {"other"},
+	Cancelled: {"cancelled", "canceled", "cancel", "user_cancel", "client_cancelled", "disconnect",
+		"client_disconnect"},
+	Error: {"error", "failed", "failure", "network_error", "server_error", "internal_error", "exception"},
+	Other: {"other"},
 }
 
 // finishOf is finishes the other way round.
@@ -144,7 +147,8 @@ var statuses = map[Fate][]string{
 		"ok", "success", "succeeded", "successful", "complete", "completed", "finished", "done", "status_code_ok",
 		"included", "included_in_pro", "on_demand", "usage_based", "free", "user_api_key", // how Cursor was paid
 	},
-	Failed: {"failed", "failure", "fail", "error", "errored", "exception", "timeout", "timed_out", "rejected", "status_code_error"},
+	Failed: {"failed", "failure", "fail", "error", "errored", "exception", "timeout", "timed_out", "rejected",
+		"status_code_error"},
 	WasCut: {"cancelled", "canceled", "cancel", "aborted", "client_disconnected", "client_disconnect", "disconnected"},
 }
 

@@ -136,7 +136,8 @@ type sums struct{ hits, hitTokens, serverTokens int64 }
 // newPool makes a pool whose replicas hold so many blocks each; 0 is without
 // limit. One cache takes the prompts in turn.
 func newPool(router string, replicas int, blocks int64, size, server int) *pool {
-	return &pool{router: &Router{name: router, sent: make([]int64, replicas)}, size: size, server: server, Caches: NewCaches(replicas, blocks),
+	return &pool{router: &Router{name: router, sent: make([]int64, replicas)}, size: size, server: server,
+		Caches:   NewCaches(replicas, blocks),
 		requests: make([]int64, replicas), prefill: make([]int64, replicas)}
 }
 

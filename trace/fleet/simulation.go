@@ -191,8 +191,9 @@ func (p *pool) summary(whole *Traffic, one int64) Result {
 	return Result{Router: p.router.name, HitBlocks: p.all.hits, HitTokens: p.all.hitTokens,
 		HitRatio: share(p.all.hits, whole.Blocks), HitRatioByToken: share(p.all.hitTokens, whole.PromptTokens),
 		ServerHitRatio: share(p.all.serverTokens, whole.PromptTokens), ShareOfOneCache: share(p.all.hitTokens, one),
-		RequestImbalance: imbalance(p.requests), SentImbalance: imbalance(p.router.sent), PrefillImbalance: imbalance(p.prefill),
-		Sent: slices.Clone(p.router.sent), Prefill: slices.Clone(p.prefill)}
+		RequestImbalance: imbalance(p.requests), SentImbalance: imbalance(p.router.sent),
+		PrefillImbalance: imbalance(p.prefill),
+		Sent:             slices.Clone(p.router.sent), Prefill: slices.Clone(p.prefill)}
 }
 
 // share is part of whole, or nil of nothing.

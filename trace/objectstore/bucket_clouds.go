@@ -55,7 +55,8 @@ func openBucket(ctx context.Context, scheme, bucket string) (*blob.Bucket, error
 		}
 		// Other servers than Amazon's are addressed by path, and want no checksums beyond
 		// what the protocol demands.
-		other := aws.ToString(c.BaseEndpoint) != "" || os.Getenv("AWS_ENDPOINT_URL_S3") != "" || os.Getenv("AWS_ENDPOINT_URL") != ""
+		other := aws.ToString(c.BaseEndpoint) != "" || os.Getenv("AWS_ENDPOINT_URL_S3") != "" ||
+			os.Getenv("AWS_ENDPOINT_URL") != ""
 		if other {
 			c.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
 			c.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
@@ -66,7 +67,8 @@ func openBucket(ctx context.Context, scheme, bucket string) (*blob.Bucket, error
 		client := s3.NewFromConfig(c, func(o *s3.Options) {
 			o.UsePathStyle = o.UsePathStyle || other || o.BaseEndpoint != nil
 		})
-		return s3blob.OpenBucket(ctx, client, bucket, &s3blob.Options{RequestChecksumCalculation: c.RequestChecksumCalculation})
+		return s3blob.OpenBucket(ctx, client, bucket,
+			&s3blob.Options{RequestChecksumCalculation: c.RequestChecksumCalculation})
 	case "gs":
 		if os.Getenv("STORAGE_EMULATOR_HOST") != "" {
 			return gcsblob.OpenBucket(ctx, gcp.NewAnonymousHTTPClient(gcp.DefaultTransport()), bucket, nil)
@@ -83,7 +85,8 @@ func openBucket(ctx context.Context, scheme, bucket string) (*blob.Bucket, error
 	}
 	options := azureblob.NewDefaultServiceURLOptions()
 	if options.AccountName == "" && os.Getenv("AZURE_STORAGE_CONNECTION_STRING") == "" && !options.IsLocalEmulator {
-		return nil, fmt.Errorf("%w: neither AZURE_STORAGE_ACCOUNT nor AZURE_STORAGE_CONNECTION_STRING is set", errNoCredentials)
+		return nil, fmt.Errorf("%w: neither AZURE_STORAGE_ACCOUNT nor AZURE_STORAGE_CONNECTION_STRING is set",
+			errNoCredentials)
 	}
 	service, err := azureblob.NewServiceURL(options)
 	if err != nil {

@@ -55,11 +55,15 @@ func of(name string) (*client, error) {
 	scheme, bucket, _, _ := split(name)
 	switch {
 	case !linked:
-		return nil, &Error{URL: name, Text: "this program reads and writes files of the machine alone. reprise-cloud, the same program for object stores, takes this address; it is in the release, and make reprise-cloud builds it"}
+		return nil, &Error{URL: name,
+			Text: "this program reads and writes files of the machine alone. reprise-cloud, the same program for " +
+				"object stores, takes this address; it is in the release, and make reprise-cloud builds it"}
 	case bucket == "":
 		return nil, &Error{URL: name, Text: "it names no bucket: write it as " + scheme + "://BUCKET/KEY"}
 	case strings.Contains(name, "?"):
-		return nil, &Error{URL: name, Text: "an address has no options after a question mark: endpoint, region and credentials come from the environment, see docs/objectstores.md"}
+		return nil, &Error{URL: name,
+			Text: "an address has no options after a question mark: endpoint, region and credentials come from the " +
+				"environment, see docs/objectstores.md"}
 	}
 	c, err := child()
 	if err != nil {

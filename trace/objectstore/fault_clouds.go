@@ -31,8 +31,10 @@ var (
 // how to give credentials, by scheme.
 var credentials = map[string]string{
 	"s3": "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or run where a role is attached",
-	"gs": "set GOOGLE_APPLICATION_CREDENTIALS, run gcloud auth application-default login, or run where a service account is attached",
-	"az": "set AZURE_STORAGE_ACCOUNT, and AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN, or log in with az login, or run where an identity is attached",
+	"gs": "set GOOGLE_APPLICATION_CREDENTIALS, run gcloud auth application-default login, or run where a service " +
+		"account is attached",
+	"az": "set AZURE_STORAGE_ACCOUNT, and AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN, or log in with az login, or " +
+		"run where an identity is attached",
 }
 
 // fault is an error in words. It quotes codes of the store and addresses of servers, and no
@@ -65,14 +67,19 @@ func fault(address string, err error) *Error {
 			out.Kind = Missing
 		}
 	case code == "NoSuchBucket" || code == "ContainerNotFound" || errors.Is(err, errNoBucket):
-		out.Kind, out.Text = NoBucket, "there is no such bucket. Make it first, or look at the name, the region and the endpoint"
+		out.Kind, out.Text = NoBucket,
+			"there is no such bucket. Make it first, or look at the name, the region and the endpoint"
 	case code == "NoSuchUpload": // the server forgot the parts when it restarted
 		out.Kind, out.Text = Later, "the store no longer knows the upload"
-	case errors.Is(err, errNoCredentials) || has("failed to retrieve credentials", "no EC2 IMDS role found", "DefaultAzureCredential: failed", "get credentials:", "failed to refresh cached credentials"):
+	case errors.Is(err, errNoCredentials) || has("failed to retrieve credentials", "no EC2 IMDS role found",
+		"DefaultAzureCredential: failed", "get credentials:", "failed to refresh cached credentials"):
 		out.Kind, out.Text = Denied, "no credentials were found: "+credentials[scheme]
-	case code == "InvalidAccessKeyId" || code == "SignatureDoesNotMatch" || code == "ExpiredToken" || code == "InvalidToken" || code == "AuthenticationFailed" || status == http.StatusUnauthorized:
-		out.Kind, out.Text = Denied, fmt.Sprintf("the store refuses the credentials%s: %s", coded(code), credentials[scheme])
-	case status == http.StatusMovedPermanently || code == "PermanentRedirect" || code == "AuthorizationHeaderMalformed" || code == "IllegalLocationConstraintException":
+	case code == "InvalidAccessKeyId" || code == "SignatureDoesNotMatch" || code == "ExpiredToken" ||
+		code == "InvalidToken" || code == "AuthenticationFailed" || status == http.StatusUnauthorized:
+		out.Kind, out.Text = Denied, fmt.Sprintf("the store refuses the credentials%s: %s", coded(code),
+			credentials[scheme])
+	case status == http.StatusMovedPermanently || code == "PermanentRedirect" ||
+		code == "AuthorizationHeaderMalformed" || code == "IllegalLocationConstraintException":
 		out.Text = "the bucket is in another region"
 		if region != "" {
 			out.Text += ": set AWS_REGION=" + region
@@ -82,7 +89,9 @@ func fault(address string, err error) *Error {
 	case has("Missing Region", "A region must be set"):
 		out.Text = "no region is set: AWS_REGION has to name that of the bucket"
 	case gcerrors.Code(err) == gcerrors.PermissionDenied || status == http.StatusForbidden:
-		out.Kind, out.Text = Denied, fmt.Sprintf("access denied%s: the credentials were taken, and do not allow this. The role needs to read, list and write objects of the bucket", coded(code))
+		out.Kind, out.Text = Denied,
+			fmt.Sprintf("access denied%s: the credentials were taken, and do not allow this. The role needs to read, "+
+				"list and write objects of the bucket", coded(code))
 	case gcerrors.Code(err) == gcerrors.NotFound || status == http.StatusNotFound:
 		out.Kind, out.Text = Missing, "there is no such object"
 	case errors.Is(err, errShort) || errors.Is(err, io.ErrUnexpectedEOF):
@@ -91,8 +100,10 @@ func fault(address string, err error) *Error {
 		out.Kind, out.Text = Later, errStalled.Error()
 	case status >= 500 || status == http.StatusTooManyRequests || code == "SlowDown":
 		out.Kind, out.Text = Later, fmt.Sprintf("the store answers with status %d%s", status, coded(code))
-	case errors.As(err, &network) || has("connection refused", "connection reset", "no such host", "EOF", "broken pipe"):
-		out.Kind, out.Text = Later, fmt.Sprintf("%s cannot be reached (%s): look at the endpoint and the network", server, innermost(err))
+	case errors.As(err, &network) ||
+		has("connection refused", "connection reset", "no such host", "EOF", "broken pipe"):
+		out.Kind, out.Text = Later, fmt.Sprintf("%s cannot be reached (%s): look at the endpoint and the network",
+			server, innermost(err))
 	case code != "":
 		out.Text = "the store refuses it" + coded(code)
 	case status != 0:

@@ -152,7 +152,8 @@ func (o *object) fetch(i, n int64) {
 	size := min(int64(len(asked))*chunkBytes, o.info.entry.Bytes-from)
 	go func() {
 		defer crash.Caught()
-		got, err := o.client.ask(message{Op: opRead, URL: o.info.url, Offset: from, Size: size, Whole: o.info.entry.Bytes, Modified: o.info.entry.Modified})
+		got, err := o.client.ask(message{Op: opRead, URL: o.info.url, Offset: from, Size: size,
+			Whole: o.info.entry.Bytes, Modified: o.info.entry.Modified})
 		if err == nil && int64(len(got.Data)) != size {
 			err = &Error{URL: o.info.url, Text: "the store sent another number of bytes than it was asked for"}
 		}

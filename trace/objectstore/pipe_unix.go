@@ -30,7 +30,8 @@ func openWithin(name string, patience time.Duration) (*os.File, error) {
 	if err == nil {
 		var ready bool
 		if raw.Control(func(fd uintptr) { ready = comes(int(fd), patience) }); !ready {
-			err = fmt.Errorf("open %s: it is a pipe, and nothing has written to it for %v: start its writer, and then this command", name, patience)
+			err = fmt.Errorf("open %s: it is a pipe, and nothing has written to it for %v: start its writer, and "+
+				"then this command", name, patience)
 		}
 	}
 	if err != nil {

@@ -178,7 +178,8 @@ func (s *server) do(m *message) (answer message, err error) {
 
 func (s *server) begin(b *blob.Bucket, key string, m *message) error {
 	ctx, cancel := context.WithCancel(s.ctx)
-	w, err := b.NewWriter(ctx, key, &blob.WriterOptions{BufferSize: int(max(partBytes, m.Size/maxParts+1)), MaxConcurrency: 3, ContentType: "application/octet-stream"})
+	w, err := b.NewWriter(ctx, key, &blob.WriterOptions{BufferSize: int(max(partBytes, m.Size/maxParts+1)),
+		MaxConcurrency: 3, ContentType: "application/octet-stream"})
 	if err != nil {
 		cancel()
 		return err

@@ -68,7 +68,8 @@ func (e *Error) Error() string { return canonical(e.URL) + ": " + e.Text }
 
 // Is makes the error one of package fs.
 func (e *Error) Is(target error) bool {
-	return target == fs.ErrNotExist && (e.Kind == Missing || e.Kind == NoBucket) || target == fs.ErrPermission && e.Kind == Denied
+	return target == fs.ErrNotExist && (e.Kind == Missing || e.Kind == NoBucket) ||
+		target == fs.ErrPermission && e.Kind == Denied
 }
 
 // Limits of a message: a decoder holds no more.

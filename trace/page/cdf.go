@@ -47,10 +47,12 @@ func (p *Plot) fitted() (line Plot, values, remarks []string) {
 			continue
 		}
 		low := s.quantile(cdfLowest)
-		if i := sort.Search(len(s.X), func(i int) bool { return s.X[i] > low/2 }); i < len(s.X) { // the least that is not far from it
+		if i := sort.Search(len(s.X), func(i int) bool { return s.X[i] > low/2 }); i < len(s.X) {
+			// the least that is not far from it
 			low = s.X[i]
 		}
-		least, median, most, bulk = min(least, low), min(median, s.quantile(0.5)), max(most, s.X[len(s.X)-1]), max(bulk, s.quantile(0.9))
+		least, median, most, bulk = min(least, low), min(median, s.quantile(0.5)), max(most, s.X[len(s.X)-1]),
+			max(bulk, s.quantile(0.9))
 	}
 	from := math.Inf(-1)
 	if median > 0 {
@@ -62,12 +64,15 @@ func (p *Plot) fitted() (line Plot, values, remarks []string) {
 	}
 	for i, s := range p.Series {
 		kept, left := s.from(from)
-		if line.Kind == Step && left == 0 && len(kept.X) > 0 && most > least { // the foot of the first step; two points of one X would be one
-			kept.X, kept.Y = slices.Insert(kept.X, 0, kept.X[0]-min((most-least)/1000, math.Abs(kept.X[0])/1000)), slices.Insert(kept.Y, 0, 0)
+		if line.Kind == Step && left == 0 && len(kept.X) > 0 && most > least {
+			// the foot of the first step; two points of one X would be one
+			kept.X, kept.Y = slices.Insert(kept.X, 0, kept.X[0]-min((most-least)/1000, math.Abs(kept.X[0])/1000)),
+				slices.Insert(kept.Y, 0, 0)
 		}
 		line.Series = append(line.Series, kept)
 		if left >= 0.0005 {
-			remarks = append(remarks, fmt.Sprintf("%s: %s of the values are below %s and lie left of the axis.", s.Name, Percent(left), withUnitText(Number(from), p.XUnit)))
+			remarks = append(remarks, fmt.Sprintf("%s: %s of the values are below %s and lie left of the axis.", s.Name,
+				Percent(left), withUnitText(Number(from), p.XUnit)))
 		}
 		if len(s.X) == 0 {
 			continue
@@ -88,7 +93,8 @@ func (p *Plot) fitted() (line Plot, values, remarks []string) {
 		values = append(values, name+withUnitText(strings.Join(says, " · "), p.XUnit))
 	}
 	for _, i := range []int{0, 2, 1} { // the label of p95 gives way to that of p99
-		line.Marks = append(line.Marks, Mark{Axis: AxisY, At: 100 * cdfMarks[i].share, Label: cdfMarks[i].name, margin: true})
+		line.Marks = append(line.Marks,
+			Mark{Axis: AxisY, At: 100 * cdfMarks[i].share, Label: cdfMarks[i].name, margin: true})
 	}
 	return line, values, remarks
 }

@@ -103,7 +103,8 @@ func newChart(p *Plot) (c chart, remarks []string, label string) {
 	spoken := kinds[p.Kind].name
 	line, _, left := p.fitted()
 	p, remarks = &line, left
-	c = chart{Kind: kinds[p.Kind].code, LogX: p.LogX, LogY: p.LogY, Zero: p.Zero, XLabel: axis(p.XLabel, "X"), XUnit: p.XUnit, XNames: p.XNames, YNames: p.YNames, YUnit: p.YUnit}
+	c = chart{Kind: kinds[p.Kind].code, LogX: p.LogX, LogY: p.LogY, Zero: p.Zero, XLabel: axis(p.XLabel, "X"),
+		XUnit: p.XUnit, XNames: p.XNames, YNames: p.YNames, YUnit: p.YUnit}
 	var clouds []cloud
 	var names []string
 	var from []*Series
@@ -132,10 +133,12 @@ func newChart(p *Plot) (c chart, remarks []string, label string) {
 		return c, remarks, ""
 	}
 	for _, m := range p.Marks {
-		if m.At <= 0 && (m.Axis == AxisX && p.LogX || m.Axis == AxisY && p.LogY) || m.Series > 0 && places[m.Series] == 0 {
+		if m.At <= 0 && (m.Axis == AxisX && p.LogX || m.Axis == AxisY && p.LogY) ||
+			m.Series > 0 && places[m.Series] == 0 {
 			continue // the axis has no place for it, or the plot no such series
 		}
-		c.Marks = append(c.Marks, mark{[...]string{AxisX: "x", AxisY: "y"}[m.Axis], m.At, m.Label, places[m.Series], m.margin})
+		c.Marks = append(c.Marks, mark{[...]string{AxisX: "x", AxisY: "y"}[m.Axis], m.At, m.Label,
+			places[m.Series], m.margin})
 	}
 	xd, yd := digits(clouds, xs), digits(clouds, ys)
 	for i, cl := range clouds {
@@ -184,23 +187,29 @@ func (l loss) remarks(name string, k Kind) []string {
 		out = append(out, fmt.Sprintf("%s: no data.", name))
 	}
 	if l.logs > 0 {
-		out = append(out, fmt.Sprintf("%s: %s of %s values are not shown, because a logarithmic axis has no place for zero or less.",
+		out = append(out, fmt.Sprintf("%s: %s of %s values are not shown, because a logarithmic axis has no place "+
+			"for zero or less.",
 			name, Count(int64(l.logs)), Count(int64(l.given))))
 	}
 	if l.noX > 0 {
-		out = append(out, fmt.Sprintf("%s: %s of %s values have no place on the X axis.", name, Count(int64(l.noX)), Count(int64(l.given))))
+		out = append(out, fmt.Sprintf("%s: %s of %s values have no place on the X axis.", name, Count(int64(l.noX)),
+			Count(int64(l.given))))
 	}
 	if l.noY > 0 && l.placed > 0 {
-		out = append(out, fmt.Sprintf("%s: %s of %s values are missing.", name, Count(int64(l.noY)), Count(int64(l.given))))
+		out = append(out, fmt.Sprintf("%s: %s of %s values are missing.", name, Count(int64(l.noY)),
+			Count(int64(l.given))))
 	}
 	switch {
 	case l.drawn == l.placed:
 	case k == Bars:
-		out = append(out, fmt.Sprintf("%s: %s bars are drawn as %s; neighbours are added together.", name, Count(int64(l.placed)), Count(int64(l.drawn))))
+		out = append(out, fmt.Sprintf("%s: %s bars are drawn as %s; neighbours are added together.", name,
+			Count(int64(l.placed)), Count(int64(l.drawn))))
 	case k == Points:
-		out = append(out, fmt.Sprintf("%s: %s of %s points are drawn: an even choice, and those that stand out.", name, Count(int64(l.drawn)), Count(int64(l.placed))))
+		out = append(out, fmt.Sprintf("%s: %s of %s points are drawn: an even choice, and those that stand out.", name,
+			Count(int64(l.drawn)), Count(int64(l.placed))))
 	default:
-		out = append(out, fmt.Sprintf("%s: %s of %s points are drawn, chosen to keep the shape (LTTB).", name, Count(int64(l.drawn)), Count(int64(l.placed))))
+		out = append(out, fmt.Sprintf("%s: %s of %s points are drawn, chosen to keep the shape (LTTB).", name,
+			Count(int64(l.drawn)), Count(int64(l.placed))))
 	}
 	return out
 }

@@ -53,7 +53,8 @@ var frame = sync.OnceValues(func() (*shell, error) {
 		style:     template.CSS(style),
 		plotStyle: template.CSS(plotStyle),
 		script:    template.JS(script),
-		policy: fmt.Sprintf("default-src 'none'; script-src '%s'; style-src '%s' '%s'; img-src data:; base-uri 'none'; form-action 'none'",
+		policy: fmt.Sprintf("default-src 'none'; script-src '%s'; style-src '%s' '%s'; img-src data:; base-uri "+
+			"'none'; form-action 'none'",
 			digest(script), digest(style), digest(plotStyle)),
 	}, nil
 })

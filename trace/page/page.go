@@ -259,7 +259,8 @@ func (t *Table) check() error {
 		return fmt.Errorf("%d alignments for %d columns", len(t.Align), len(t.Head))
 	}
 	if len(t.HeadTerms) > len(t.Head) || len(t.RowTerms) > len(t.Rows) {
-		return fmt.Errorf("%d terms for %d columns, %d for %d rows", len(t.HeadTerms), len(t.Head), len(t.RowTerms), len(t.Rows))
+		return fmt.Errorf("%d terms for %d columns, %d for %d rows", len(t.HeadTerms), len(t.Head),
+			len(t.RowTerms), len(t.Rows))
 	}
 	for i, a := range t.Align {
 		if a > Right {
@@ -292,7 +293,10 @@ func (p *Plot) check() error {
 			return fmt.Errorf("series %d: %d X and %d Y", i+1, len(s.X), len(s.Y))
 		case s.Hi != nil && p.Kind != Bars && p.Kind != Lanes:
 			return fmt.Errorf("series %d: only bars and lanes have a Hi", i+1)
-		case p.Kind == Lanes && (len(s.Hi) != len(s.X) || slices.ContainsFunc(s.Y, func(y float64) bool { return y != math.Trunc(y) || y < 1 || int(y) > len(p.YNames) })):
+		case p.Kind == Lanes && (len(s.Hi) != len(s.X) ||
+			slices.ContainsFunc(s.Y, func(y float64) bool {
+				return y != math.Trunc(y) || y < 1 || int(y) > len(p.YNames)
+			})):
 			return fmt.Errorf("series %d: want bars with both ends, each in one of %d lanes", i+1, len(p.YNames))
 		case s.Tone < 0 || s.Tone > tones:
 			return fmt.Errorf("series %d: there are %d colours", i+1, tones)

@@ -101,7 +101,8 @@ func newView(p *Page) (*view, error) {
 	for i, t := range p.Terms {
 		terms.at[t.Name] = i
 	}
-	v := &view{Title: p.Title, Tag: p.Tag, Lead: p.Lead, Headline: withUnits.ReplaceAllString(whole(p.Headline), "$1\u00a0$2"), Verdict: newNotes(p.Verdict), Facts: terms.facts(p.Facts), Notes: newNotes(p.Notes)}
+	v := &view{Title: p.Title, Tag: p.Tag, Lead: p.Lead, Headline: withUnits.ReplaceAllString(whole(p.Headline),
+		"$1\u00a0$2"), Verdict: newNotes(p.Verdict), Facts: terms.facts(p.Facts), Notes: newNotes(p.Notes)}
 	for _, g := range p.About {
 		v.About = append(v.About, groupView{g.Title, terms.facts(g.Facts)})
 	}
@@ -172,7 +173,8 @@ func (g *glossary) section(s *Section, id string, charts *[]chart) sectionView {
 		pv := plotView{
 			Title: g.label(plot.Title, plot.Term), Text: plot.Text, Label: spoken, Values: values, Remarks: remarks,
 			XTitle: titled(line.XLabel, line.XUnit), YTitle: titled(line.YLabel, line.YUnit),
-			First: id == "", Drawing: strings.Replace(c.Kind, kinds[Step].code, kinds[Line].code, 1), Several: len(c.Series) > 1, Whole: plot.Kind == Lanes,
+			First: id == "", Drawing: strings.Replace(c.Kind, kinds[Step].code, kinds[Line].code, 1),
+			Several: len(c.Series) > 1, Whole: plot.Kind == Lanes,
 		}
 		if len(c.Series) > 0 {
 			*charts = append(*charts, c)
@@ -205,7 +207,8 @@ func newNotes(notes []Note) []noteView {
 
 // number is a figure with an optional sign or bound before it and a short unit
 // after it: 1,234; -0.5; < 1 %; ±3.2e-5; 12.5 ms; 3.4×.
-var number = regexp.MustCompile(`^[~≈<>≤≥±+−-]*\s?[0-9][0-9,. \x{00a0}\x{202f}]*([eE][+−-]?[0-9]+)?\s?[\pL%/µ·×²]{0,6}$`)
+var number = regexp.MustCompile(
+	`^[~≈<>≤≥±+−-]*\s?[0-9][0-9,. \x{00a0}\x{202f}]*([eE][+−-]?[0-9]+)?\s?[\pL%/µ·×²]{0,6}$`)
 
 // bareNumber is a figure of a terminal's narrow column, which a page sets apart in thousands.
 var bareNumber = regexp.MustCompile(`^-?[0-9]{4,7}\*?$`)
@@ -264,7 +267,8 @@ const longValue = 60
 func (g *glossary) facts(facts []Fact) []factView {
 	var out []factView
 	for _, f := range facts {
-		out = append(out, factView{g.label(f.Label, f.Term), f.Value, f.Note, utf8.RuneCountInString(f.Value) > longValue})
+		out = append(out, factView{g.label(f.Label, f.Term), f.Value, f.Note,
+			utf8.RuneCountInString(f.Value) > longValue})
 	}
 	return out
 }

@@ -99,7 +99,8 @@ func (a *arrivals) add(ns int64) (gap int64, ok bool) {
 }
 
 func (a *arrivals) summary() Arrivals {
-	s := Arrivals{InterArrival: a.gaps.stats(second), ZeroShare: share(a.zeros, max(a.n-1, 0)), Clock: a.clock.summary()}
+	s := Arrivals{InterArrival: a.gaps.stats(second), ZeroShare: share(a.zeros, max(a.n-1, 0)),
+		Clock: a.clock.summary()}
 	if sd := a.gaps.sd(); sd != nil && a.gaps.mean > 0 {
 		cv := *sd / a.gaps.mean
 		s.CV = &cv

@@ -147,7 +147,8 @@ func (b *breakdowns) add(at *moment, r *trace.Request, request *traffic) {
 	b.model.named(&b.models, r.Model).add(at, request)
 	client := &b.client.unnamed
 	if r.User != nil {
-		client = b.client.group(int(b.clients.ID(uint64(*r.User))), func() string { return strconv.FormatInt(*r.User, 10) })
+		client = b.client.group(int(b.clients.ID(uint64(*r.User))),
+			func() string { return strconv.FormatInt(*r.User, 10) })
 	}
 	client.add(at, request)
 }

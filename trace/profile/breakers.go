@@ -29,7 +29,8 @@ func writeBreakers(p *textpage.Page, s *breaker.Summary) {
 	if s.LostPerDay != nil {
 		perDay = fmt.Sprintf(", %s a day at that rate", page.Fixed(*s.LostPerDay, 0))
 	}
-	say("A prefix cache loses %s of %s prompt tokens (%s)%s: they stand in an earlier prompt too, but behind a difference.",
+	say("A prefix cache loses %s of %s prompt tokens (%s)%s: they stand in an earlier prompt too, but behind a "+
+		"difference.",
 		page.Count(s.LostTokens), page.Count(s.PromptTokens), page.OrDash(s.LostShare, page.Percent), perDay)
 	say("At %s, %s.", s.List[0].Place(), s.List[0].Advice())
 	if s.Found > len(s.List) {
@@ -50,15 +51,19 @@ func (h *sheet) breakers() page.Section {
 	}
 	t := page.Table{
 		Caption: fmt.Sprintf("Where near-identical prompts part, of %s", page.Many(b.Requests, "prompt")),
-		Head:    []string{"at token", "message", "role", "model", "requests", "tokens that differ", "tokens lost", "of prompt tokens"},
-		Align:   []page.Align{page.Right, page.Right, page.Left, page.Left},
+		Head: []string{"at token", "message", "role", "model", "requests", "tokens that differ", "tokens lost",
+			"of prompt tokens"},
+		Align: []page.Align{page.Right, page.Right, page.Left, page.Left},
 	}
 	for i := range b.List {
 		one := &b.List[i]
-		t.Rows = append(t.Rows, []string{one.Span(), page.Count(int64(one.Message)), one.Role, short(strings.TrimSpace(one.Model+" "+one.Adapter), 48),
-			page.Count(one.Requests), page.Count(one.Width), page.Count(one.Lost), page.OrDash(share(one.Lost, b.PromptTokens), page.Percent)})
+		t.Rows = append(t.Rows, []string{one.Span(), page.Count(int64(one.Message)), one.Role,
+			short(strings.TrimSpace(one.Model+" "+one.Adapter), 48),
+			page.Count(one.Requests), page.Count(one.Width), page.Count(one.Lost),
+			page.OrDash(share(one.Lost, b.PromptTokens), page.Percent)})
 	}
-	said := fmt.Sprintf("A prefix cache loses %s of %s prompt tokens, %s", compact(b.LostTokens), compact(b.PromptTokens), page.OrDash(b.LostShare, page.Percent))
+	said := fmt.Sprintf("A prefix cache loses %s of %s prompt tokens, %s", compact(b.LostTokens),
+		compact(b.PromptTokens), page.OrDash(b.LostShare, page.Percent))
 	if b.LostPerDay != nil {
 		said += fmt.Sprintf(" or %s a day at this rate", compact(int64(*b.LostPerDay)))
 	}
@@ -67,7 +72,8 @@ func (h *sheet) breakers() page.Section {
 		fmt.Sprintf("Most is lost at %s: %s (at token).", b.List[0].Place(), b.List[0].Advice()),
 	}
 	if b.Found > len(b.List) {
-		says = append(says, fmt.Sprintf("These are the %d of %s places that lose most (places).", len(b.List), page.Count(int64(b.Found))))
+		says = append(says, fmt.Sprintf("These are the %d of %s places that lose most (places).", len(b.List),
+			page.Count(int64(b.Found))))
 	}
 	if len(b.List) > 1 {
 		says = append(says, "Of two places in one prompt, the later one pays only when the earlier one is mended too.")

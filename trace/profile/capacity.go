@@ -200,7 +200,8 @@ func ParseModelShape(text string) (ModelShape, error) {
 		name = strings.TrimSpace(name)
 		field := fields[name]
 		if field == nil || named && name != "bytes" {
-			return shape, errors.New("its fields are layers, kv_heads, head_dim, latent and bytes; after a name only bytes")
+			return shape, errors.New(
+				"its fields are layers, kv_heads, head_dim, latent and bytes; after a name only bytes")
 		}
 		n, err := strconv.Atoi(strings.TrimSpace(value))
 		if err != nil || n < 1 || n > 1<<20 {

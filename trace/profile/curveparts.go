@@ -28,7 +28,8 @@ type curvePart struct {
 // newCurveParts cuts the sample of a pass that has just begun to have one.
 func newCurveParts(u *reusePass) *curveParts {
 	whole := u.stack
-	c := &curveParts{hits: u.hits, hitTokens: u.hitTokens, found: slices.Clone(u.found), foundTokens: slices.Clone(u.foundTokens)}
+	c := &curveParts{hits: u.hits, hitTokens: u.hitTokens, found: slices.Clone(u.found),
+		foundTokens: slices.Clone(u.foundTokens)}
 	for i := range c.parts {
 		c.parts[i].stack = newLRU(sampleBlocks)
 		c.parts[i].stack.shift, c.parts[i].stack.far = whole.shift, map[uint32]uint32{}
@@ -122,6 +123,7 @@ func (c *curveParts) errors(capacities []int64, shift uint, u *reusePass) []floa
 		}
 	}
 	add(u.found, c.found, u.hits, c.hits, u.references, func(p *curvePart) []int64 { return p.found })
-	add(u.foundTokens, c.foundTokens, u.hitTokens, c.hitTokens, u.tokens, func(p *curvePart) []int64 { return p.foundTokens })
+	add(u.foundTokens, c.foundTokens, u.hitTokens, c.hitTokens, u.tokens,
+		func(p *curvePart) []int64 { return p.foundTokens })
 	return out
 }

@@ -125,7 +125,8 @@ const (
 	MetricNewBlocks     = "new_blocks"            // its other blocks
 	MetricReuseDistance = "reuse_distance_blocks" // of each hit block: the LRU capacity that holds it
 	metricReuseTime     = "reuse_time_ns"         // of each hit block: time since it was last touched
-	MetricCommonBlocks  = "common_blocks"         // leading blocks that more than half of the requests carry, for each of these; all requests only
+	// leading blocks that more than half of the requests carry, for each of these; all requests only
+	MetricCommonBlocks = "common_blocks"
 )
 
 // Metrics lists the metrics in the order in which their rows come.
@@ -172,7 +173,8 @@ func (s *HistogramSet) Rows() []HistogramRow {
 	var rows []HistogramRow
 	for _, key := range keys {
 		for _, b := range s.of[key].Buckets() {
-			rows = append(rows, HistogramRow{Metric: key.metric, Category: key.category, Lo: b.Lo, Hi: b.Hi, Count: b.Count})
+			rows = append(rows, HistogramRow{Metric: key.metric, Category: key.category, Lo: b.Lo,
+				Hi: b.Hi, Count: b.Count})
 		}
 	}
 	return rows
@@ -185,7 +187,8 @@ func (s *HistogramSet) AddRow(r HistogramRow) error {
 		return errors.New("histogram row: its metric is not one of " + strings.Join(Metrics(), ", "))
 	}
 	if r.Category != "" && !slices.Contains(trace.AllCategories(), r.Category) {
-		return fmt.Errorf("histogram row of %s: its category is not one of %s", r.Metric, strings.Join(trace.Categories(), ", "))
+		return fmt.Errorf("histogram row of %s: its category is not one of %s", r.Metric,
+			strings.Join(trace.Categories(), ", "))
 	}
 	if r.Count < 1 {
 		return fmt.Errorf("histogram row of %s: its count is below 1", r.Metric)

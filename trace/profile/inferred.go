@@ -63,7 +63,8 @@ func (t *inferredTally) summary() *InferredReuse {
 	}
 	i := &InferredReuse{Requests: t.requests}
 	if n := float64(t.prompts); n > 0 {
-		i.Least, i.Inferred = trace.Ptr(float64(t.cached-t.before)/n), trace.Ptr(float64(max(t.known, t.cached-t.before))/n)
+		i.Least, i.Inferred = trace.Ptr(float64(t.cached-t.before)/n),
+			trace.Ptr(float64(max(t.known, t.cached-t.before))/n)
 		i.Measured, i.Before = trace.Ptr(float64(t.cached)/n), trace.Ptr(float64(t.before)/n)
 	}
 	return i

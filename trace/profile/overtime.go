@@ -145,7 +145,8 @@ func (t *trail) overTime(e *epoch) *OverTime {
 	width := float64(uint64(each)<<e.shift) / second
 	series := &OverTime{BinS: width}
 	for i := range bins {
-		series.Bins = append(series.Bins, TimeBin{StartS: float64(i) * width, EndS: float64(i+1) * width, TrafficReuse: bins[i].summary()})
+		series.Bins = append(series.Bins, TimeBin{StartS: float64(i) * width, EndS: float64(i+1) * width,
+			TrafficReuse: bins[i].summary()})
 	}
 	series.Bins[len(bins)-1].EndS = float64(e.elapsed()) / second
 	return series

@@ -40,7 +40,8 @@ func Page(s Summary, histograms []HistogramRow) *page.Page {
 		p.Notes = append(p.Notes, page.Note{Level: page.Warn, Text: asSentence(w.Message)})
 	}
 	for _, section := range []page.Section{
-		h.lengths(), h.arrivals(), h.reuse(), h.losses(), h.breakers(), h.cacheSize(), h.cacheTable(), h.overTime(), h.groups(),
+		h.lengths(), h.arrivals(), h.reuse(), h.losses(), h.breakers(), h.cacheSize(), h.cacheTable(),
+		h.overTime(), h.groups(),
 		h.distances(), h.prefixes(), h.workingSet(), h.routing(), h.sessions(), h.latency(),
 	} {
 		if len(section.Tables)+len(section.Plots) > 0 {
@@ -88,7 +89,8 @@ func (h *sheet) lengthsTable() page.Table {
 	t := page.Table{Head: []string{"tokens", "mean", "p50", "p95", "p99", "max"}}
 	for _, d := range []namedStats{{"input", h.Input}, {"output", h.Output}} {
 		if d.Stats != nil {
-			t.Rows = append(t.Rows, []string{d.name, page.Short(d.Mean), page.Short(d.P50), page.Short(d.P95), page.Short(d.P99), page.Short(d.Max)})
+			t.Rows = append(t.Rows, []string{d.name, page.Short(d.Mean), page.Short(d.P50), page.Short(d.P95),
+				page.Short(d.P99), page.Short(d.Max)})
 		}
 	}
 	return t
@@ -110,7 +112,8 @@ func (h *sheet) facts() (out []page.Fact) {
 		put(true, "Output tokens", compact(*h.OutputTotal), note)
 	}
 	if r := h.Reuse; r != nil {
-		put(r.Steady.HitRatios.ByToken != nil, "Hit ratio, steady", page.OrDash(r.Steady.HitRatios.ByToken, page.Percent), "by token, once the cache is warm")
+		put(r.Steady.HitRatios.ByToken != nil, "Hit ratio, steady",
+			page.OrDash(r.Steady.HitRatios.ByToken, page.Percent), "by token, once the cache is warm")
 		put(true, "Distinct blocks", page.Count(r.UniqueBlocks), "of "+page.Count(r.ReferencesBlocks)+" in all prompts")
 	}
 	if g := h.Sessions; g != nil {
@@ -129,7 +132,8 @@ func (h *sheet) about() (out []page.Fact) {
 	}
 	put(h.Failed > 0, "Rows", page.Count(h.Rows), "of which "+page.Count(h.Failed)+" failed")
 	put(h.DurationS > 0, "Duration", page.Number(h.DurationS)+" s", "from the first arrival to the last")
-	put(h.BlockSizeTokens > 0, "Block", page.Many(int64(h.BlockSizeTokens), "token"), "the unit in which prefixes are known")
+	put(h.BlockSizeTokens > 0, "Block", page.Many(int64(h.BlockSizeTokens), "token"),
+		"the unit in which prefixes are known")
 	if kv := h.KVBytesPerToken; kv != nil {
 		put(true, "KV cache", figure(float64(*kv)/1024)+" KiB", "for each token, as asked for")
 	}

@@ -50,14 +50,16 @@ func (h *sheet) cacheSize() page.Section {
 		if g := h.ReuseWithGenerated; g != nil {
 			series = append(series, curve("whole trace, generated KV too", g.LRUCurveDense))
 		}
-		return page.Plot{Title: title, XLabel: "capacity", XUnit: unit, YLabel: "hit ratio", YUnit: "%", LogX: true, Series: series, Text: about}
+		return page.Plot{Title: title, XLabel: "capacity", XUnit: unit, YLabel: "hit ratio", YUnit: "%", LogX: true,
+			Series: series, Text: about}
 	}
 	return page.Section{Title: "Cache size", Text: h.sayCacheSize(),
-		Plots: page.Drawn(plot("Hit ratio of an LRU cache, by token", byToken), plot("Hit ratio of an LRU cache, by block", byBlock))}
+		Plots: page.Drawn(plot("Hit ratio of an LRU cache, by token", byToken),
+			plot("Hit ratio of an LRU cache, by block", byBlock))}
 }
 
-// cacheTable lists the hit ratios at round capacities, in GiB where these are known. It goes on with the section of the plots,
-// below them.
+// cacheTable lists the hit ratios at round capacities, in GiB where these are known. It goes on with the section of the
+// plots, below them.
 func (h *sheet) cacheTable() page.Section {
 	if h.Reuse == nil || len(h.Reuse.LRUCurve) == 0 {
 		return page.Section{}
@@ -91,10 +93,12 @@ func (h *sheet) cacheTable() page.Section {
 			if p.CapacityBlocks != nil {
 				blocks = page.Count(*p.CapacityBlocks)
 			}
-			row = append(row, tokens, blocks, page.OrDash(p.HitRatioByToken, page.Percent), page.Percent(p.HitRatio), missing, missing)
+			row = append(row, tokens, blocks, page.OrDash(p.HitRatioByToken, page.Percent),
+				page.Percent(p.HitRatio), missing, missing)
 			if i < len(r.Steady.LRUCurve) {
 				steady := r.Steady.LRUCurve[i]
-				row[len(row)-2], row[len(row)-1] = page.OrDash(steady.HitRatioByToken, page.Percent), page.Percent(steady.HitRatio)
+				row[len(row)-2], row[len(row)-1] = page.OrDash(steady.HitRatioByToken, page.Percent),
+					page.Percent(steady.HitRatio)
 			}
 			if r.Sampling != nil {
 				row = append(row, page.OrDash(p.Error, page.Percent))
@@ -122,7 +126,8 @@ func (h *sheet) sayCacheSize() []string {
 				case p.CapacityTokens == nil:
 					return blocks
 				case p.CapacityGiB != nil:
-					return fmt.Sprintf("%s GiB (%s, %s tokens)", figure(*p.CapacityGiB), blocks, compact(*p.CapacityTokens))
+					return fmt.Sprintf("%s GiB (%s, %s tokens)", figure(*p.CapacityGiB), blocks,
+						compact(*p.CapacityTokens))
 				}
 				return fmt.Sprintf("%s tokens (%s)", compact(*p.CapacityTokens), blocks)
 			}
@@ -133,7 +138,8 @@ func (h *sheet) sayCacheSize() []string {
 	if half == "" || most == "" {
 		return nil
 	}
-	return []string{fmt.Sprintf("One LRU cache reaches half of the %s that a cache without limit would find with %s, and nine tenths of it with %s (by token, whole trace).",
+	return []string{fmt.Sprintf("One LRU cache reaches half of the %s that a cache without limit would find with %s, "+
+		"and nine tenths of it with %s (by token, whole trace).",
 		page.Percent(*all), half, most)}
 }
 
@@ -142,14 +148,17 @@ func (h *sheet) workingSet() page.Section {
 	if w == nil {
 		return page.Section{}
 	}
-	t := page.Table{Caption: "Distinct blocks of prompts in a window of time", Head: []string{"window", "windows", "mean blocks", "max blocks", "mean tokens", "max tokens"}}
+	t := page.Table{Caption: "Distinct blocks of prompts in a window of time",
+		Head: []string{"window", "windows", "mean blocks", "max blocks", "mean tokens", "max tokens"}}
 	if w.Total.GiB != nil {
 		t.Head = append(t.Head, "mean GiB", "max GiB")
 	}
 	line := func(name, windows string, mean, most *WorkingSetSize) {
 		row := []string{name, windows}
 		for _, of := range []func(*WorkingSetSize) *float64{
-			func(s *WorkingSetSize) *float64 { return &s.Blocks }, func(s *WorkingSetSize) *float64 { return &s.Tokens }, func(s *WorkingSetSize) *float64 { return s.GiB },
+			func(s *WorkingSetSize) *float64 {
+				return &s.Blocks
+			}, func(s *WorkingSetSize) *float64 { return &s.Tokens }, func(s *WorkingSetSize) *float64 { return s.GiB },
 		} {
 			for _, s := range []*WorkingSetSize{mean, most} {
 				cell := missing
@@ -172,8 +181,10 @@ func (h *sheet) workingSet() page.Section {
 			memory = figure(*one.Max.GiB) + " GiB"
 		}
 		// The last one, which is of the longest window, stands.
-		section.Text = []string{fmt.Sprintf("The prompts of %s carry %s distinct blocks on average and %s (%s) at most: a cache of so many misses little that comes again within that time (working set, window of %s).",
-			lasting(one.WindowS), figure(one.Mean.Blocks), figure(one.Max.Blocks), memory, lasting(one.WindowS))}
+		section.Text = []string{
+			fmt.Sprintf("The prompts of %s carry %s distinct blocks on average and %s (%s) at most: a cache of so "+
+				"many misses little that comes again within that time (working set, window of %s).",
+				lasting(one.WindowS), figure(one.Mean.Blocks), figure(one.Max.Blocks), memory, lasting(one.WindowS))}
 	}
 	line("whole trace", missing, nil, &w.Total)
 	section.Tables = []page.Table{t}
@@ -187,8 +198,9 @@ func (h *sheet) routing() page.Section {
 	}
 	t := page.Table{
 		Caption: "Hit ratios over replicas, " + replicaMemory(h.Routing),
-		Head:    []string{"replicas", "router", "by block", "by token", "server, by token", "of one cache", "most requests / mean", "most prompt tokens / mean", "most prefill / mean"},
-		Align:   []page.Align{page.Right, page.Left},
+		Head: []string{"replicas", "router", "by block", "by token", "server, by token", "of one cache",
+			"most requests / mean", "most prompt tokens / mean", "most prefill / mean"},
+		Align: []page.Align{page.Right, page.Left},
 	}
 	var says []string
 	for i := range h.Routing.Fleets {
@@ -197,7 +209,8 @@ func (h *sheet) routing() page.Section {
 			continue // one cache is in the waterfall
 		}
 		line := func(router string, r *fleet.Result, last ...string) {
-			t.Rows = append(t.Rows, append([]string{page.Count(int64(f.Replicas)), router, page.OrDash(r.HitRatio, page.Percent),
+			t.Rows = append(t.Rows, append([]string{page.Count(int64(f.Replicas)), router,
+				page.OrDash(r.HitRatio, page.Percent),
 				page.OrDash(r.HitRatioByToken, page.Percent), page.OrDash(r.ServerHitRatio, page.Percent)}, last...))
 		}
 		line("one cache", &f.OneCache, missing, missing, missing, missing)
@@ -230,7 +243,8 @@ func sayFleet(f *fleet.Fleet, origin string) string {
 	if blind == nil || weighted == nil {
 		return ""
 	}
-	said := fmt.Sprintf("Over %d replicas, round-robin keeps %s of the hit tokens of one cache, prefix routing weighted by load %s", f.Replicas,
+	said := fmt.Sprintf("Over %d replicas, round-robin keeps %s of the hit tokens of one cache, prefix routing "+
+		"weighted by load %s", f.Replicas,
 		page.Percent(*blind.ShareOfOneCache), page.Percent(*weighted.ShareOfOneCache))
 	if f.SessionShare != nil {
 		sessions := "sessions"
@@ -240,7 +254,8 @@ func sayFleet(f *fleet.Fleet, origin string) string {
 		said += fmt.Sprintf(", affinity by %s %s", sessions, page.Percent(*f.SessionShare))
 	}
 	if pure := kept(fleet.Prefix); pure != nil && pure.SentImbalance != nil {
-		said += fmt.Sprintf("; prefix routing without a weight keeps %s and sends one replica %s times the mean of the prompt tokens",
+		said += fmt.Sprintf("; prefix routing without a weight keeps %s and sends one replica %s times the mean of "+
+			"the prompt tokens",
 			page.Percent(*pure.ShareOfOneCache), fixed2(*pure.SentImbalance))
 	}
 	return said + " (of one cache, most prompt tokens / mean)."

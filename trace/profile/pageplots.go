@@ -48,7 +48,8 @@ func (h *sheet) bars(name, metric string, per float64) (s page.Series, zeros flo
 		}
 		if n := binOf(b.Lo); n != last {
 			last = n
-			s.X, s.Hi, s.Y = append(s.X, float64(binEdge(n))/per), append(s.Hi, float64(binEdge(n+1))/per), append(s.Y, 0)
+			s.X, s.Hi, s.Y = append(s.X, float64(binEdge(n))/per),
+				append(s.Hi, float64(binEdge(n+1))/per), append(s.Y, 0)
 		}
 		s.Y[len(s.Y)-1] += float64(b.Count)
 	}
@@ -88,7 +89,8 @@ func (h *sheet) cdf(name, metric, category string, per float64) page.Series {
 
 // cumulative is a plot of such curves.
 func cumulative(title, about, label, unit string, series ...page.Series) page.Plot {
-	return page.Plot{Title: title, Text: about, Kind: page.CDF, XLabel: label, XUnit: unit, YLabel: "share at most", Series: series}
+	return page.Plot{Title: title, Text: about, Kind: page.CDF, XLabel: label, XUnit: unit,
+		YLabel: "share at most", Series: series}
 }
 
 // quantile is the middle of the bucket that the value at p lies in, as near as

@@ -24,7 +24,8 @@ func (h *sheet) reuse() page.Section {
 	line := func(name string, of func(*HitRatios) *float64) {
 		row := []string{name}
 		for _, r := range sets {
-			row = append(row, page.OrDash(of(&r.HitRatios), page.Percent), page.OrDash(of(&r.Steady.HitRatios), page.Percent))
+			row = append(row, page.OrDash(of(&r.HitRatios), page.Percent),
+				page.OrDash(of(&r.Steady.HitRatios), page.Percent))
 		}
 		t.Rows = append(t.Rows, row)
 	}
@@ -37,21 +38,29 @@ func (h *sheet) reuse() page.Section {
 	if r.HitRatios.ByToken == nil {
 		return section
 	}
-	said := fmt.Sprintf("A cache without limit, empty at the start, would find %s of the prompt tokens (by token, whole trace)", page.Percent(*r.HitRatios.ByToken))
+	said := fmt.Sprintf("A cache without limit, empty at the start, would find %s of the prompt tokens (by token, "+
+		"whole trace)", page.Percent(*r.HitRatios.ByToken))
 	if steady := r.Steady.HitRatios.ByToken; steady != nil {
 		said += fmt.Sprintf("; of those of the %s from %s on, which find it warm, %s (by token, steady state)",
 			page.Many(r.Steady.Requests, "request"), lasting(r.Steady.WarmUpS), page.Percent(*steady))
 	}
 	section.Text = append(section.Text, said+".")
 	if r.TouchedOnceShare != nil {
-		section.Text = append(section.Text, fmt.Sprintf("Of %s distinct blocks %s are in one prompt only: memory that a cache spends on them is never repaid (touched once).",
-			page.Count(r.UniqueBlocks), page.Percent(*r.TouchedOnceShare)))
+		section.Text = append(section.Text,
+			fmt.Sprintf("Of %s distinct blocks %s are in one prompt only: memory that a cache spends on them is "+
+				"never repaid (touched once).",
+				page.Count(r.UniqueBlocks), page.Percent(*r.TouchedOnceShare)))
 	}
 	if g := h.GeneratedGain; g != nil && g.Whole.ByToken != nil {
-		section.Text = append(section.Text, fmt.Sprintf("A server that also keeps the KV of what it generates finds %s points more (by token, generated KV too).", points(*g.Whole.ByToken)))
+		section.Text = append(section.Text,
+			fmt.Sprintf("A server that also keeps the KV of what it generates finds %s points more (by token, "+
+				"generated KV too).", points(*g.Whole.ByToken)))
 	}
 	if i := h.InferredReuse; i != nil {
-		section.Text = append(section.Text, fmt.Sprintf("Blocks are inferred from cached tokens, sessions and tools: %s. The least is what the server found of earlier requests, the most what a cache without limit finds of the inferred blocks, outputs too.", i))
+		section.Text = append(section.Text,
+			fmt.Sprintf("Blocks are inferred from cached tokens, sessions and tools: %s. The least is what the "+
+				"server found of earlier requests, the most what a cache without limit finds of the inferred blocks, "+
+				"outputs too.", i))
 	}
 	return section
 }
@@ -65,8 +74,11 @@ func (h *sheet) losses() page.Section {
 	}
 	s := page.Section{Title: "Where reuse is lost"}
 	if h.Server.HitRatio != nil && h.Server.RoundingLoss != nil {
-		s.Text = append(s.Text, fmt.Sprintf("A server takes full blocks only and computes at least the last token of a prompt: with blocks of %s it could take %s of the prompt tokens; rounding to its blocks loses %s points (server hit ratio, rounding loss).",
-			page.Many(int64(h.Server.BlockSizeTokens), "token"), page.Percent(*h.Server.HitRatio), points(100**h.Server.RoundingLoss)))
+		s.Text = append(s.Text, fmt.Sprintf("A server takes full blocks only and computes at least the last token of "+
+			"a prompt: with blocks of %s it could take %s of the prompt tokens; rounding to its blocks loses %s "+
+			"points (server hit ratio, rounding loss).",
+			page.Many(int64(h.Server.BlockSizeTokens), "token"), page.Percent(*h.Server.HitRatio),
+			points(100**h.Server.RoundingLoss)))
 	}
 	for _, w := range all {
 		if said := sayWaterfall(h.Summary, &w); said != "" {
@@ -77,7 +89,8 @@ func (h *sheet) losses() page.Section {
 		w := recorded[0]
 		ceiling, reported := w.Steps[0].HitRatio, w.Steps[len(w.Steps)-1].HitRatio
 		if ceiling != nil && reported != nil {
-			s.Text = append(s.Text, fmt.Sprintf("The source's server reported %s of the prompt tokens as cached, where a cache without limit would have found %s (recorded cached tokens, over %s).",
+			s.Text = append(s.Text, fmt.Sprintf("The source's server reported %s of the prompt tokens as cached, "+
+				"where a cache without limit would have found %s (recorded cached tokens, over %s).",
 				page.Percent(*reported), page.Percent(*ceiling), page.Many(w.Requests, "request")))
 		}
 	}
@@ -94,9 +107,10 @@ func (h *sheet) losses() page.Section {
 // all of them begin and end with stands there once.
 func (h *sheet) lossTable(of string, list []fleet.Waterfall) page.Table {
 	t := page.Table{
-		Caption: fmt.Sprintf("Points of %s prompt tokens, of %s %s", compact(list[0].PromptTokens), page.Count(list[0].Requests), of),
-		Head:    []string{"what the prompts meet", "left", "", "lost to it", "tokens lost"},
-		Align:   []page.Align{page.Left, page.Right, page.Left, page.Right, page.Right},
+		Caption: fmt.Sprintf("Points of %s prompt tokens, of %s %s", compact(list[0].PromptTokens),
+			page.Count(list[0].Requests), of),
+		Head:  []string{"what the prompts meet", "left", "", "lost to it", "tokens lost"},
+		Align: []page.Align{page.Left, page.Right, page.Left, page.Right, page.Right},
 	}
 	var last [][]string
 	for i, w := range list {
@@ -153,7 +167,8 @@ func sayWaterfall(s *Summary, w *fleet.Waterfall) string {
 		}
 	}
 	if best != nil {
-		said = append(said, fmt.Sprintf("spreading the cache over %d replicas %s with %s routing and %s with %s routing", w.Replicas,
+		said = append(said, fmt.Sprintf(
+			"spreading the cache over %d replicas %s with %s routing and %s with %s routing", w.Replicas,
 			costs(*best.CostPoints), best.Router, costs(*worst.CostPoints), worst.Router))
 	}
 	if said == nil {
@@ -176,8 +191,10 @@ func (h *sheet) prefixes() page.Section {
 	}
 	s := page.Section{Title: "Top prefixes"}
 	if list := h.Prefixes.ByRequests; len(list) > 0 {
-		s.Text = append(s.Text, fmt.Sprintf("The prefix that most requests begin with is %s long and begins %s of them, %s (requests).",
-			page.Many(list[0].DepthTokens, "token"), page.Count(list[0].Requests), page.OrDash(list[0].RequestShare, page.Percent)))
+		s.Text = append(s.Text, fmt.Sprintf(
+			"The prefix that most requests begin with is %s long and begins %s of them, %s (requests).",
+			page.Many(list[0].DepthTokens, "token"), page.Count(list[0].Requests),
+			page.OrDash(list[0].RequestShare, page.Percent)))
 	}
 	var saved float64
 	for _, p := range h.Prefixes.BySaved {
@@ -186,20 +203,25 @@ func (h *sheet) prefixes() page.Section {
 		}
 	}
 	if saved > 0 {
-		s.Text = append(s.Text, fmt.Sprintf("Those that save most bring %s of all hit tokens together (its own): keeping them in the cache for good is worth no more than that.", page.Percent(saved)))
+		s.Text = append(s.Text, fmt.Sprintf("Those that save most bring %s of all hit tokens together (its own): "+
+			"keeping them in the cache for good is worth no more than that.", page.Percent(saved)))
 	}
 	for _, list := range []struct {
 		by       string
 		prefixes []Prefix
-	}{{"by how many requests begin with them", h.Prefixes.ByRequests}, {"by the tokens that no shorter prefix saves", h.Prefixes.BySaved}} {
+	}{{"by how many requests begin with them", h.Prefixes.ByRequests},
+		{"by the tokens that no shorter prefix saves", h.Prefixes.BySaved}} {
 		if len(list.prefixes) == 0 {
 			continue
 		}
 		t := page.Table{Caption: "Prefixes " + list.by, Align: []page.Align{page.Right},
-			Head: []string{"last block", "blocks", "tokens", "requests", "of requests", "saved tokens", "its own", "of hit tokens"}}
+			Head: []string{"last block", "blocks", "tokens", "requests", "of requests", "saved tokens",
+				"its own", "of hit tokens"}}
 		for _, p := range list.prefixes {
-			t.Rows = append(t.Rows, []string{page.Count(p.LastBlock), page.Count(p.DepthBlocks), page.Count(p.DepthTokens), page.Count(p.Requests),
-				page.OrDash(p.RequestShare, page.Percent), page.Count(p.SavedTokens), page.Count(p.OwnSavedTokens), page.OrDash(p.OwnShare, page.Percent)})
+			t.Rows = append(t.Rows, []string{page.Count(p.LastBlock), page.Count(p.DepthBlocks),
+				page.Count(p.DepthTokens), page.Count(p.Requests),
+				page.OrDash(p.RequestShare, page.Percent), page.Count(p.SavedTokens), page.Count(p.OwnSavedTokens),
+				page.OrDash(p.OwnShare, page.Percent)})
 		}
 		s.Tables = append(s.Tables, t)
 	}
@@ -220,7 +242,8 @@ func (h *sheet) overTime() page.Section {
 	if h.OverTime != nil {
 		about += " In bins of " + lasting(h.OverTime.BinS) + "."
 	}
-	s := page.Section{Title: "Reuse over time", Plots: page.Drawn(overTimePlot("Hit ratio over time", about, "hit ratio", "%", series...))}
+	s := page.Section{Title: "Reuse over time",
+		Plots: page.Drawn(overTimePlot("Hit ratio over time", about, "hit ratio", "%", series...))}
 	if len(s.Plots) == 0 {
 		return s
 	}
@@ -232,8 +255,10 @@ func (h *sheet) overTime() page.Section {
 	}
 	if len(seen) > 0 {
 		half := seen[len(seen)/2:]
-		s.Text = []string{fmt.Sprintf("The hit ratio begins at %s in the first bin of %s; in the second half of the bins it lies between %s and %s (by token, over time).",
-			page.Percent(seen[0]), lasting(h.OverTime.BinS), page.Percent(slices.Min(half)), page.Percent(slices.Max(half)))}
+		s.Text = []string{fmt.Sprintf("The hit ratio begins at %s in the first bin of %s; in the second half of the "+
+			"bins it lies between %s and %s (by token, over time).",
+			page.Percent(seen[0]), lasting(h.OverTime.BinS), page.Percent(slices.Min(half)),
+			page.Percent(slices.Max(half)))}
 	}
 	return s
 }
@@ -295,20 +320,24 @@ func (g *GroupedReuse) rows(kind string) (list []GroupReuse, requests, input, hi
 	return list, requests, input, hit
 }
 
-// groupTable lists the groups of one kind. said names the group that brings most of the reuse or, without any reuse, most of
-// the requests.
+// groupTable lists the groups of one kind. said names the group that brings most of the reuse or, without any reuse,
+// most of the requests.
 func groupTable(kind string, g *GroupedReuse, blocks bool) (t page.Table, said string) {
 	list, requests, input, hit := g.rows(kind)
 	t = page.Table{
 		Caption: fmt.Sprintf("By %s, of %s in all", kind, page.Count(g.Distinct)),
-		Head:    []string{kind, "requests", "share", "share of prompt tokens", "prompt tokens, mean", "output tokens, mean", "share of hit tokens", "by block", "by token", "by token, steady"},
-		Align:   []page.Align{page.Left},
+		Head: []string{kind, "requests", "share", "share of prompt tokens", "prompt tokens, mean",
+			"output tokens, mean", "share of hit tokens", "by block", "by token", "by token, steady"},
+		Align: []page.Align{page.Left},
 	}
 	for i := range list {
 		w := &list[i].Whole
-		t.Rows = append(t.Rows, []string{list[i].Name, page.Count(w.Requests), page.OrDash(share(w.Requests, requests), page.Percent),
-			page.OrDash(share(w.InputTokens, input), page.Percent), page.OrDash(share(w.InputTokens, w.Requests), figure), page.OrDash(share(w.OutputTokens, w.Requests), figure),
-			page.OrDash(share(w.HitTokens, hit), page.Percent), page.OrDash(w.HitRatio, page.Percent), page.OrDash(w.HitRatioByToken, page.Percent),
+		t.Rows = append(t.Rows, []string{list[i].Name, page.Count(w.Requests),
+			page.OrDash(share(w.Requests, requests), page.Percent),
+			page.OrDash(share(w.InputTokens, input), page.Percent), page.OrDash(share(w.InputTokens, w.Requests),
+				figure), page.OrDash(share(w.OutputTokens, w.Requests), figure),
+			page.OrDash(share(w.HitTokens, hit), page.Percent), page.OrDash(w.HitRatio, page.Percent),
+			page.OrDash(w.HitRatioByToken, page.Percent),
 			page.OrDash(list[i].Steady.HitRatioByToken, page.Percent)})
 	}
 	if !blocks {
@@ -320,11 +349,16 @@ func groupTable(kind string, g *GroupedReuse, blocks bool) (t page.Table, said s
 	}
 	if hit == 0 {
 		first := &g.Groups[0]
-		return t, fmt.Sprintf("Most requests, %s, are of %s %s (share, by %s).", page.Percent(ratio(first.Whole.Requests, requests)), kind, short(first.Name, 48), kind)
+		return t, fmt.Sprintf("Most requests, %s, are of %s %s (share, by %s).",
+			page.Percent(ratio(first.Whole.Requests, requests)), kind, short(first.Name, 48), kind)
 	}
-	most := slices.MaxFunc(g.Groups, func(a, b GroupReuse) int { return cmp.Compare(a.Whole.HitTokens, b.Whole.HitTokens) })
-	return t, fmt.Sprintf("%s %s brings the most reuse: %s of all hit tokens, with %s of the requests and %s of the prompt tokens (by %s).",
-		strings.ToUpper(kind[:1])+kind[1:], short(most.Name, 48), page.Percent(ratio(most.Whole.HitTokens, hit)), page.Percent(ratio(most.Whole.Requests, requests)), page.Percent(ratio(most.Whole.InputTokens, input)), kind)
+	most := slices.MaxFunc(g.Groups, func(a, b GroupReuse) int {
+		return cmp.Compare(a.Whole.HitTokens, b.Whole.HitTokens)
+	})
+	return t, fmt.Sprintf("%s %s brings the most reuse: %s of all hit tokens, with %s of the requests and %s of the "+
+		"prompt tokens (by %s).",
+		strings.ToUpper(kind[:1])+kind[1:], short(most.Name, 48), page.Percent(ratio(most.Whole.HitTokens, hit)),
+		page.Percent(ratio(most.Whole.Requests, requests)), page.Percent(ratio(most.Whole.InputTokens, input)), kind)
 }
 
 // distances says how soon blocks come again, in time and in other blocks.
@@ -332,14 +366,18 @@ func (h *sheet) distances() page.Section {
 	s := page.Section{Title: "Reuse time and distance", Plots: page.Drawn(
 		h.histogram("Time since the last touch", metricReuseTime, "hit blocks", "reuse time", "s", second),
 		h.histogram("Distance since the last touch", MetricReuseDistance, "hit blocks", "reuse distance", "blocks", 1),
-		h.byCategory("Reuse time by category", "How long the KV of a block must be kept for a hit.", metricReuseTime, "reuse time", "s", second),
-		h.byCategory("Reuse distance by category", "How many blocks an LRU cache must hold for a hit.", MetricReuseDistance, "reuse distance", "blocks", 1))}
+		h.byCategory("Reuse time by category", "How long the KV of a block must be kept for a hit.", metricReuseTime,
+			"reuse time", "s", second),
+		h.byCategory("Reuse distance by category", "How many blocks an LRU cache must hold for a hit.",
+			MetricReuseDistance, "reuse distance", "blocks", 1))}
 	if half := h.quantile(metricReuseTime, 0.5); !math.IsNaN(half) {
-		s.Text = append(s.Text, fmt.Sprintf("Half of the hit blocks had been touched no longer than %s before, and nine tenths no longer than %s (p50 and p90 of reuse time).",
+		s.Text = append(s.Text, fmt.Sprintf("Half of the hit blocks had been touched no longer than %s before, and "+
+			"nine tenths no longer than %s (p50 and p90 of reuse time).",
 			lasting(half/second), lasting(h.quantile(metricReuseTime, 0.9)/second)))
 	}
 	if half := h.quantile(MetricReuseDistance, 0.5); !math.IsNaN(half) {
-		s.Text = append(s.Text, fmt.Sprintf("An LRU cache of %s blocks would have held half of them, one of %s nine tenths (p50 and p90 of reuse distance).",
+		s.Text = append(s.Text, fmt.Sprintf("An LRU cache of %s blocks would have held half of them, one of %s nine "+
+			"tenths (p50 and p90 of reuse distance).",
 			figure(half), figure(h.quantile(MetricReuseDistance, 0.9))))
 	}
 	return s

@@ -20,7 +20,8 @@ func (h *sheet) arrivals() page.Section {
 	}
 	var says []string
 	if h.warned("made_up_times") {
-		says = append(says, "The source has no times: all that stands here describes the arrivals that were made up at import.")
+		says = append(says, "The source has no times: all that stands here describes the arrivals that were made "+
+			"up at import.")
 	}
 	if h.Rate != nil {
 		highest := 0.0
@@ -48,14 +49,19 @@ func (h *sheet) arrivals() page.Section {
 		return func(b *TimeBin) *float64 { return h.binRate(b, of(b)) }
 	}
 	return page.Section{Title: "Arrivals", Text: says,
-		Tables: append(statsTable("Time from each request to the next", lasting, namedStats{"gap", h.Arrivals.InterArrival}), h.idcTable()...),
+		Tables: append(statsTable("Time from each request to the next", lasting,
+			namedStats{"gap", h.Arrivals.InterArrival}), h.idcTable()...),
 		Plots: page.Drawn(
-			overTimePlot("Requests over time", bins, "requests", "1/s", h.series("requests", rate(func(b *TimeBin) int64 { return b.Requests }))),
+			overTimePlot("Requests over time", bins, "requests", "1/s",
+				h.series("requests", rate(func(b *TimeBin) int64 { return b.Requests }))),
 			h.idcPlot(),
-			overTimePlot("Prompt tokens over time", bins, "prompt tokens", "1/s", h.series("prompt tokens", rate(func(b *TimeBin) int64 { return b.InputTokens }))),
-			overTimePlot("Output tokens over time", "Of the requests that arrive in each bin. "+bins, "output tokens", "1/s", h.series("output tokens", rate(func(b *TimeBin) int64 { return b.OutputTokens }))),
+			overTimePlot("Prompt tokens over time", bins, "prompt tokens", "1/s",
+				h.series("prompt tokens", rate(func(b *TimeBin) int64 { return b.InputTokens }))),
+			overTimePlot("Output tokens over time", "Of the requests that arrive in each bin. "+bins, "output tokens",
+				"1/s", h.series("output tokens", rate(func(b *TimeBin) int64 { return b.OutputTokens }))),
 			h.histogram("Time between requests", MetricInterArrival, "gaps", "gap", "s", second),
-			cumulative("Distribution of the time between requests", "The share of gaps that are at most so long.", "gap", "s", h.cdf("gaps", MetricInterArrival, "", second))),
+			cumulative("Distribution of the time between requests", "The share of gaps that are at most so long.",
+				"gap", "s", h.cdf("gaps", MetricInterArrival, "", second))),
 	}
 }
 
@@ -75,7 +81,8 @@ func (h *sheet) binRate(b *TimeBin, n int64) *float64 {
 }
 
 func (h *sheet) idcTable() []page.Table {
-	t := page.Table{Caption: "Index of dispersion for counts: 1 for a Poisson process", Head: []string{"window", "windows", "IDC"},
+	t := page.Table{Caption: "Index of dispersion for counts: 1 for a Poisson process",
+		Head:  []string{"window", "windows", "IDC"},
 		Align: []page.Align{page.Right, page.Right, page.Right}}
 	if h.Arrivals.Clock != nil {
 		t.Head, t.Align = append(t.Head, "of"), append(t.Align, page.Left)
@@ -103,7 +110,8 @@ func (h *sheet) idcTable() []page.Table {
 }
 
 func (h *sheet) idcPlot() page.Plot {
-	traffic, artefacts, ticks := page.Series{Name: "IDC"}, page.Series{Name: "artefact of the clock's ticks"}, page.Series{Name: "by whole ticks"}
+	traffic, artefacts, ticks := page.Series{Name: "IDC"}, page.Series{Name: "artefact of the clock's ticks"},
+		page.Series{Name: "by whole ticks"}
 	poisson := page.Series{Name: "Poisson process"}
 	add := func(s *page.Series, one IDC) {
 		if one.IDC != nil {
@@ -123,8 +131,11 @@ func (h *sheet) idcPlot() page.Plot {
 			add(&ticks, one)
 		}
 	}
-	return page.Plot{Title: "Dispersion of counts", Text: "Variance over mean of the requests in a window. A line that rises with the window shows bursts and trends that last longer than it.",
-		XLabel: "window", XUnit: "s", YLabel: "IDC", LogX: true, LogY: true, Series: []page.Series{traffic, ticks, artefacts, poisson}}
+	return page.Plot{Title: "Dispersion of counts",
+		Text: "Variance over mean of the requests in a window. A line that rises with the window shows bursts and " +
+			"trends that last longer than it.",
+		XLabel: "window", XUnit: "s", YLabel: "IDC", LogX: true, LogY: true, Series: []page.Series{traffic, ticks,
+			artefacts, poisson}}
 }
 
 // fewWindows is below how many windows an IDC is not spoken of.
@@ -156,12 +167,15 @@ func (h *sheet) sayIDC() string {
 	near, far := dispersed(*first.IDC), dispersed(*last.IDC)
 	switch {
 	case first.WindowS == last.WindowS:
-		return fmt.Sprintf("Over windows of %s the counts are %s those of a Poisson process (IDC %s).", lasting(first.WindowS), near, figure(*first.IDC))
+		return fmt.Sprintf("Over windows of %s the counts are %s those of a Poisson process (IDC %s).",
+			lasting(first.WindowS), near, figure(*first.IDC))
 	case near == far:
-		return fmt.Sprintf("Over windows of %s and of %s alike the counts are %s those of a Poisson process (IDC %s and %s).",
+		return fmt.Sprintf("Over windows of %s and of %s alike the counts are %s those of a Poisson process (IDC "+
+			"%s and %s).",
 			lasting(first.WindowS), lasting(last.WindowS), near, figure(*first.IDC), figure(*last.IDC))
 	}
-	return fmt.Sprintf("Over windows of %s the counts are %s those of a Poisson process (IDC %s), over windows of %s %s them (IDC %s).",
+	return fmt.Sprintf("Over windows of %s the counts are %s those of a Poisson process (IDC %s), over windows of %s "+
+		"%s them (IDC %s).",
 		lasting(first.WindowS), near, figure(*first.IDC), lasting(last.WindowS), far, figure(*last.IDC))
 }
 
@@ -179,10 +193,12 @@ func (h *sheet) lengths() page.Section {
 	var says []string
 	if h.Input != nil && h.Output != nil {
 		says = append(says, fmt.Sprintf(
-			"Half of the prompts have at most %s tokens and one in a hundred more than %s; half of the outputs have at most %s and one in a hundred more than %s (p50 and p99 of prompt and output tokens).",
+			"Half of the prompts have at most %s tokens and one in a hundred more than %s; half of the outputs have "+
+				"at most %s and one in a hundred more than %s (p50 and p99 of prompt and output tokens).",
 			figure(h.Input.P50), figure(h.Input.P99), figure(h.Output.P50), figure(h.Output.P99)))
 		if *h.OutputTotal > 0 && h.OutputUnknown == 0 {
-			says = append(says, fmt.Sprintf("There are %s prompt tokens for each output token (prompt and output tokens in all).",
+			says = append(says, fmt.Sprintf(
+				"There are %s prompt tokens for each output token (prompt and output tokens in all).",
 				figure(float64(h.InputTotal)/float64(*h.OutputTotal))))
 		}
 		if rho := h.InputOutput.Rho; rho != nil {
@@ -195,18 +211,21 @@ func (h *sheet) lengths() page.Section {
 			case *rho <= -0.2:
 				what = "tend to have shorter outputs"
 			}
-			says = append(says, fmt.Sprintf("Long prompts %s (Spearman's rank correlation of prompt and output tokens, %s).", what, figure(math.Round(*rho*1000)/1000)))
+			says = append(says, fmt.Sprintf("Long prompts %s (Spearman's rank correlation of prompt and output "+
+				"tokens, %s).", what, figure(math.Round(*rho*1000)/1000)))
 		}
 	}
 	plain := func(v float64) string { return page.Fixed(v, 0) }
 	return page.Section{Title: "Lengths", Text: says,
 		Tables: statsTable("Tokens", plain, namedStats{"prompt", h.Input}, namedStats{"output", h.Output},
-			namedStats{"reasoning", h.Reasoning}, namedStats{"cached, as recorded", h.Cached}, namedStats{"image tokens", h.ImageTokens},
+			namedStats{"reasoning", h.Reasoning}, namedStats{"cached, as recorded", h.Cached},
+			namedStats{"image tokens", h.ImageTokens},
 			namedStats{"images", h.Images}, namedStats{"max_tokens", h.MaxTokens}),
 		Plots: page.Drawn(
 			cumulative("Length distributions", "The share of requests that are at most so long.", "length", "tokens",
 				h.cdf("prompts", MetricInput, "", 1), h.cdf("outputs", MetricOutput, "", 1)),
-			h.byCategory("Prompt lengths by reuse category", "Which kind of request has the long prompts.", MetricInput, "length", "tokens", 1),
+			h.byCategory("Prompt lengths by reuse category", "Which kind of request has the long prompts.", MetricInput,
+				"length", "tokens", 1),
 			h.histogram("Prompt lengths", MetricInput, "requests", "prompt", "tokens", 1),
 			h.histogram("Output lengths", MetricOutput, "requests", "output", "tokens", 1)),
 	}
@@ -231,11 +250,13 @@ func (h *sheet) latency() page.Section {
 	s := page.Section{Title: "Recorded latency",
 		Tables: statsTable("As recorded in production", lasting, namedStats{"TTFT", h.TTFT}, namedStats{"E2E", h.E2E})}
 	if h.TTFT != nil {
-		s.Text = append(s.Text, fmt.Sprintf("In production, half of the requests had their first token within %s and 99 %% within %s (p50 and p99 of TTFT over %s).",
+		s.Text = append(s.Text, fmt.Sprintf("In production, half of the requests had their first token within %s and "+
+			"99 %% within %s (p50 and p99 of TTFT over %s).",
 			lasting(h.TTFT.P50), lasting(h.TTFT.P99), page.Many(h.TTFT.Count, "request")))
 	}
 	if h.E2E != nil {
-		s.Text = append(s.Text, fmt.Sprintf("In production, half of the requests were done within %s and 99 %% within %s (p50 and p99 of E2E over %s).",
+		s.Text = append(s.Text, fmt.Sprintf(
+			"In production, half of the requests were done within %s and 99 %% within %s (p50 and p99 of E2E over %s).",
 			lasting(h.E2E.P50), lasting(h.E2E.P99), page.Many(h.E2E.Count, "request")))
 	}
 	return s
@@ -245,10 +266,12 @@ func (h *sheet) latency() page.Section {
 func (h *sheet) sessions() page.Section {
 	s := page.Section{Title: "Sessions"}
 	if g := h.Sessions; g != nil {
-		t := page.Table{Caption: "Requests by where their session comes from", Head: []string{"session", "requests", "share"}}
+		t := page.Table{Caption: "Requests by where their session comes from",
+			Head: []string{"session", "requests", "share"}}
 		line := func(name string, requests int64) {
 			if requests > 0 {
-				t.Rows = append(t.Rows, []string{name, page.Count(requests), page.OrDash(share(requests, h.Requests), page.Percent)})
+				t.Rows = append(t.Rows, []string{name, page.Count(requests),
+					page.OrDash(share(requests, h.Requests), page.Percent)})
 			}
 		}
 		line("from an identifier in the source", h.SessionShares.Source)
@@ -258,8 +281,9 @@ func (h *sheet) sessions() page.Section {
 		s.Tables = append(s.Tables, t)
 		s.Tables = append(s.Tables, statsTable("Requests of a session", figure, namedStats{"turns", g.Turns})...)
 	}
-	s.Tables = append(s.Tables, statsTable("Time between turns", lasting, namedStats{"turn gap", turnGap(h.Summary.Sessions)},
-		namedStats{"think time", h.Think}, namedStats{"tool time", h.Tool})...)
+	s.Tables = append(s.Tables,
+		statsTable("Time between turns", lasting, namedStats{"turn gap", turnGap(h.Summary.Sessions)},
+			namedStats{"think time", h.Think}, namedStats{"tool time", h.Tool})...)
 	s.Plots = page.Drawn(
 		h.histogram("Turns of a session", MetricTurns, "sessions", "turns", "requests", 1),
 		h.histogram("Turn gap", metricTurnGap, "gaps", "from arrival to arrival", "s", second),
@@ -276,18 +300,23 @@ func (h *sheet) sessions() page.Section {
 	case originInferred:
 		origin = ", inferred since the source names none: " + g.Rule
 	}
-	s.Text = append(s.Text, fmt.Sprintf("%s of the requests belong to %s%s; a session has %s turns on average and %s at most (share with a session, turns).",
-		page.Percent(ratio(g.Requests, h.Requests)), page.Many(g.Sessions, "session"), origin, figure(g.Turns.Mean), figure(g.Turns.Max)))
+	s.Text = append(s.Text, fmt.Sprintf("%s of the requests belong to %s%s; a session has %s turns on average and %s "+
+		"at most (share with a session, turns).",
+		page.Percent(ratio(g.Requests, h.Requests)), page.Many(g.Sessions, "session"), origin, figure(g.Turns.Mean),
+		figure(g.Turns.Max)))
 	if g.Origin == originInferred {
 		s.Text = append(s.Text, g.inferred(h.Requests)+".")
 	}
 	if gap := g.TurnGap; gap != nil {
-		s.Text = append(s.Text, fmt.Sprintf("Half of the next turns arrive within %s of the one before, and nine tenths within %s (p50 and p90 of turn gap).", lasting(gap.P50), lasting(gap.P90)))
+		s.Text = append(s.Text, fmt.Sprintf("Half of the next turns arrive within %s of the one before, and nine "+
+			"tenths within %s (p50 and p90 of turn gap).", lasting(gap.P50), lasting(gap.P90)))
 	}
 	if h.Think != nil {
-		said := fmt.Sprintf("People take %s between an answer and their next turn in half of the cases, or less (p50 of think time over %s).", lasting(h.Think.P50), page.Many(h.Think.Count, "turn"))
+		said := fmt.Sprintf("People take %s between an answer and their next turn in half of the cases, or less (p50 "+
+			"of think time over %s).", lasting(h.Think.P50), page.Many(h.Think.Count, "turn"))
 		if h.warned("made_up_times") {
-			said = fmt.Sprintf("The think times, half of which are at most %s, were made up at import (p50 of think time).", lasting(h.Think.P50))
+			said = fmt.Sprintf("The think times, half of which are at most %s, were made up at import (p50 of "+
+				"think time).", lasting(h.Think.P50))
 		}
 		s.Text = append(s.Text, said)
 	}

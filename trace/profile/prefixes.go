@@ -61,7 +61,8 @@ type prefixes struct {
 }
 
 func newPrefixes(size, bound int) prefixes {
-	x := prefixes{size: size, bound: bound, later: sampleOf[int64]{limit: max(bound/(DefaultExactBlocks/sampleBlocks), 1)}}
+	x := prefixes{size: size, bound: bound,
+		later: sampleOf[int64]{limit: max(bound/(DefaultExactBlocks/sampleBlocks), 1)}}
 	for x.later.weight() < DefaultExactBlocks/sampleBlocks {
 		x.later.shift++ // as many of the blocks up to the bound as of the sample of those beyond
 	}
@@ -72,7 +73,8 @@ func newPrefixes(size, bound int) prefixes {
 func (x *prefixes) grow(n int) {
 	switch {
 	case n > cap(x.uses):
-		longer := make([]blockUse, n, max(n, min(cap(x.uses)*3/2, x.bound))) // append's own quarter copies twice as often
+		// append's own quarter copies twice as often
+		longer := make([]blockUse, n, max(n, min(cap(x.uses)*3/2, x.bound)))
 		copy(longer, x.uses)
 		x.uses = longer
 	case n > len(x.uses):
@@ -121,7 +123,8 @@ func (x *prefixes) carry(r *trace.Request, path []uint32, hit int, sets *working
 		use.touched = r.ArrivalNS
 		parent = n + 1
 	}
-	if hit < len(path) || int(r.InputTokens) == block.Full(int(r.InputTokens), x.size)*x.size || int(path[hit-1]) >= len(x.uses) {
+	if hit < len(path) || int(r.InputTokens) == block.Full(int(r.InputTokens), x.size)*x.size ||
+		int(path[hit-1]) >= len(x.uses) {
 		return
 	}
 	if x.tails == nil {
@@ -192,8 +195,8 @@ func (k *ranking) beats(first int64) bool {
 func (x *prefixes) top(requests, hitTokens int64) *TopPrefixes {
 	byRequests := ranking{by: func(c *chain) [2]int64 { return [2]int64{c.Requests, c.SavedTokens} }}
 	bySaved := ranking{by: func(c *chain) [2]int64 { return [2]int64{c.OwnSavedTokens, c.Requests} }}
-	// A block is passed when a child of it is carried by as many requests: then all of them go on to that child, and no prefix
-	// ends at the block.
+	// A block is passed when a child of it is carried by as many requests: then all of them go on to that child, and no
+	// prefix ends at the block.
 	var passed bitset
 	for _, use := range x.uses {
 		if use.requests > 1 && use.parent != 0 && x.uses[use.parent-1].requests == use.requests {

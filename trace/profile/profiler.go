@@ -35,9 +35,9 @@ type ProfilerOptions struct {
 // for each length, 8 for each client and a name for each model, and up to 150 MB
 // for what has a bound of its own: exact quantiles of times, ranks, the search
 // for ticks, histograms. Above these bounds the LRU curve, reuse times, turns
-// and their gaps are of samples, [Summary].Warnings says so, and all else is exact. The breakdowns by model and by client take 80 bytes for
-// each stretch of a thousandth of the trace in which a group is active, for 1,024 groups
-// at most: up to 80 MB each.
+// and their gaps are of samples, [Summary].Warnings says so, and all else is exact. The breakdowns by model and by
+// client take 80 bytes for each stretch of a thousandth of the trace in which a group is active, for 1,024 groups at
+// most: up to 80 MB each.
 //
 // A simulation of replicas takes what [fleet.New] says.
 type Profiler struct {
@@ -91,8 +91,9 @@ func NewProfiler(meta trace.Meta, opts ProfilerOptions) *Profiler {
 	if opts.ServerBlock <= 0 {
 		opts.ServerBlock = DefaultServerBlock
 	}
-	p := &Profiler{meta: meta, opts: opts, ranks: ranks{limit: exactRanks}, arrivals: newArrivals(), sessions: newSessions(),
-		reuse: NewReuse(meta.BlockSize, opts.ReuseOptions), server: NewServerReuse(opts.ServerBlock),
+	p := &Profiler{meta: meta, opts: opts, ranks: ranks{limit: exactRanks}, arrivals: newArrivals(),
+		sessions: newSessions(),
+		reuse:    NewReuse(meta.BlockSize, opts.ReuseOptions), server: NewServerReuse(opts.ServerBlock),
 		prefixes: newPrefixes(meta.BlockSize, cmp.Or(opts.bound, DefaultExactBlocks)), now: moment{warmUp: opts.WarmUp},
 		names: trace.AllCategories()}
 	p.routing, p.bad = fleet.New(fleet.Options{BlockSize: meta.BlockSize, ServerBlock: opts.ServerBlock,

@@ -69,8 +69,10 @@ func NewReuse(blockSize int, opts ReuseOptions) *Reuse {
 	if exact <= 0 {
 		exact = DefaultExactBlocks
 	}
-	return &Reuse{size: blockSize, ids: numbering{bound: cmp.Or(opts.bound, DefaultExactBlocks)}, plain: &reusePass{size: blockSize, errorless: opts.WithoutErrors, kvBytes: opts.KVBytesPerToken, stack: newLRU(exact),
-		time: timeline{listed: listedCapacities(blockSize, opts.KVBytesPerToken), warmUp: opts.WarmUp}}}
+	return &Reuse{size: blockSize, ids: numbering{bound: cmp.Or(opts.bound, DefaultExactBlocks)},
+		plain: &reusePass{size: blockSize, errorless: opts.WithoutErrors, kvBytes: opts.KVBytesPerToken,
+			stack: newLRU(exact),
+			time:  timeline{listed: listedCapacities(blockSize, opts.KVBytesPerToken), warmUp: opts.WarmUp}}}
 }
 
 // Err is why rows could not be measured: there are more than [DefaultExactBlocks] distinct
@@ -393,16 +395,17 @@ const shardsError = 0.01
 
 // ReuseSummary is what a [Reuse] found.
 type ReuseSummary struct {
-	Requests         int64        `json:"requests"`           // load that carries blocks
-	ReferencesBlocks int64        `json:"references_blocks"`  // blocks of all prompts
-	HitBlocks        int64        `json:"hit_blocks"`         // of these, known and leading
-	UniqueBlocks     int64        `json:"unique_blocks"`      // distinct blocks of prompts
-	TouchedOnceShare *float64     `json:"touched_once_share"` // of the distinct blocks, those in one prompt only
-	HitRatios        HitRatios    `json:"hit_ratios"`         // of a cache without limit
-	Steady           SteadyState  `json:"steady_state"`       // the same, from the warm-up on
-	LRUCurve         []CurvePoint `json:"lru_curve"`          // at round capacities in blocks or tokens, then without limit
-	LRUCurveDense    []CurvePoint `json:"lru_curve_dense"`    // at 20 capacities a decade, for plots
-	Sampling         *Sampling    `json:"sampling,omitempty"` // null when the curves are exact
+	Requests         int64       `json:"requests"`           // load that carries blocks
+	ReferencesBlocks int64       `json:"references_blocks"`  // blocks of all prompts
+	HitBlocks        int64       `json:"hit_blocks"`         // of these, known and leading
+	UniqueBlocks     int64       `json:"unique_blocks"`      // distinct blocks of prompts
+	TouchedOnceShare *float64    `json:"touched_once_share"` // of the distinct blocks, those in one prompt only
+	HitRatios        HitRatios   `json:"hit_ratios"`         // of a cache without limit
+	Steady           SteadyState `json:"steady_state"`       // the same, from the warm-up on
+	// at round capacities in blocks or tokens, then without limit
+	LRUCurve      []CurvePoint `json:"lru_curve"`
+	LRUCurveDense []CurvePoint `json:"lru_curve_dense"`    // at 20 capacities a decade, for plots
+	Sampling      *Sampling    `json:"sampling,omitempty"` // null when the curves are exact
 }
 
 // Summary returns the figures so far, for a cache that knows prompts only.
@@ -435,7 +438,8 @@ func (h HitRatios) points(o HitRatios) HitRatios {
 		return &points
 	}
 	return HitRatios{ByBlock: above(h.ByBlock, o.ByBlock), ByToken: above(h.ByToken, o.ByToken),
-		MeanOverRequests: above(h.MeanOverRequests, o.MeanOverRequests), FullBlocksOnly: above(h.FullBlocksOnly, o.FullBlocksOnly)}
+		MeanOverRequests: above(h.MeanOverRequests, o.MeanOverRequests), FullBlocksOnly: above(h.FullBlocksOnly,
+			o.FullBlocksOnly)}
 }
 
 // LRUHitRatios returns the hit ratio by block of LRU caches of so many blocks,

@@ -66,8 +66,9 @@ type InferredSessions struct {
 
 // A seenTurn is a request that later ones may follow.
 type seenTurn struct {
-	arrival, free       int64  // free: when its answer may have been there
-	fork, root, brought uint64 // keys of the blocks before its own part, before that of its chain, and before that of the owner
+	arrival, free int64 // free: when its answer may have been there
+	// keys of the blocks before its own part, before that of its chain, and before that of the owner
+	fork, root, brought uint64
 	input, answer       int32
 	full, hit, base     int32 // base: blocks that its chain did not bring
 	touched             int32 // row, or -1
@@ -98,8 +99,9 @@ const (
 
 // SightingOf is that of a row of which hit leading blocks were known, with blocks of size tokens.
 func SightingOf(r *trace.Request, size, hit int, touched int64) Sighting {
-	s := Sighting{ArrivalNS: r.ArrivalNS, Input: r.InputTokens, Answer: max(0, r.OutputOr(0)), Full: int32(block.Full(int(r.InputTokens), size)),
-		Hit: int32(hit), Touched: -1}
+	s := Sighting{ArrivalNS: r.ArrivalNS, Input: r.InputTokens, Answer: max(0, r.OutputOr(0)),
+		Full: int32(block.Full(int(r.InputTokens), size)),
+		Hit:  int32(hit), Touched: -1}
 	if r.ReasoningTokens != nil {
 		s.Answer = max(0, s.Answer-max(0, *r.ReasoningTokens))
 	}
@@ -374,7 +376,8 @@ func (f *SessionFinder) Session(row int64) (session int64, found bool) {
 
 // Words say what was found among so many requests, without an end.
 func (i InferredSessions) Words(requests int64) string {
-	return fmt.Sprintf("%s of %s are in %s, inferred from prompts that hold an earlier one and its answer; about %s of their turns may be there by chance",
+	return fmt.Sprintf("%s of %s are in %s, inferred from prompts that hold an earlier one and its answer; about %s "+
+		"of their turns may be there by chance",
 		page.Count(i.Requests), page.Many(requests, "request"), page.Many(i.Sessions, "session"), page.Percent(i.Doubt))
 }
 

@@ -14,7 +14,8 @@ const (
 )
 
 // sessionRule is the rule of a [SessionFinder], for people.
-const sessionRule = "a next turn holds the prompt before it and its answer, and comes after a pause; where that is not clear there is no session"
+const sessionRule = "a next turn holds the prompt before it and its answer, and comes after a pause; where that is " +
+	"not clear there is no session"
 
 // Sessions describes who comes back.
 type Sessions struct {
@@ -62,7 +63,8 @@ type sessionTurns struct {
 const exactSessions, sampleSessions = 1 << 22, 1 << 20
 
 func newSessions() sessions {
-	return sessions{bound: exactSessions, ids: numbering{bound: exactSessions + 1}, gaps: distribution{limit: exactValues}}
+	return sessions{bound: exactSessions, ids: numbering{bound: exactSessions + 1},
+		gaps: distribution{limit: exactValues}}
 }
 
 // add takes a request and returns the gap before it and how many such it stands for, unless
@@ -151,7 +153,8 @@ func (s *sessions) summary(origin, doubt string) *Sessions {
 	if p := s.sampled; p != nil {
 		// Each is in the sample with the chance of its rate, apart from the others.
 		rate := 1 / float64(p.weight())
-		out.Sampling = &SessionSampling{Rate: rate, Tracked: len(p.held), Error: 2 * math.Sqrt((1-rate)/float64(max(len(p.held), 1)))}
+		out.Sampling = &SessionSampling{Rate: rate, Tracked: len(p.held),
+			Error: 2 * math.Sqrt((1-rate)/float64(max(len(p.held), 1)))}
 	}
 	return out
 }

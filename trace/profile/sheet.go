@@ -113,7 +113,8 @@ func ratio(part, whole int64) float64 {
 
 // statsTable lists distributions, those that there are, one a row.
 func statsTable(caption string, print func(float64) string, list ...namedStats) []page.Table {
-	t := page.Table{Caption: caption, Head: []string{"", "count", "mean", "sd", "min", "p50", "p90", "p95", "p99", "p99.9", "max"}}
+	t := page.Table{Caption: caption, Head: []string{"", "count", "mean", "sd", "min", "p50", "p90", "p95",
+		"p99", "p99.9", "max"}}
 	for _, s := range list {
 		if s.Stats == nil {
 			continue

@@ -60,10 +60,11 @@ type Summary struct {
 	TTFT          *Stats        `json:"ttft_s,omitempty"` // as recorded in production
 	E2E           *Stats        `json:"e2e_s,omitempty"`  // as recorded in production
 
-	Categories    []CategoryShare `json:"categories,omitempty"`
-	CategoryRule  string          `json:"category_rule,omitempty"` // version of the rule that gave them; several by commas
-	Reuse         *ReuseSummary   `json:"reuse,omitempty"`
-	InferredReuse *InferredReuse  `json:"inferred_reuse,omitempty"` // absent where no blocks are inferred
+	Categories []CategoryShare `json:"categories,omitempty"`
+	// version of the rule that gave them; several by commas
+	CategoryRule  string         `json:"category_rule,omitempty"`
+	Reuse         *ReuseSummary  `json:"reuse,omitempty"`
+	InferredReuse *InferredReuse `json:"inferred_reuse,omitempty"` // absent where no blocks are inferred
 
 	// ReuseWithGenerated is for a server that also keeps the KV of outputs;
 	// absent when the trace has no output blocks.
@@ -112,13 +113,15 @@ func (p *Profiler) Summary() Summary {
 	s := Summary{
 		Schema: summarySchema, Tier: p.meta.Tier, SourceFormat: p.meta.SourceFormat, Tokenizer: p.meta.Tokenizer,
 		Digest: p.meta.Digest, BlockSizeTokens: p.meta.BlockSize,
-		Rows: p.rows, Requests: p.rows - p.failed, Failed: p.failed, DurationS: float64(p.arrivals.last-p.arrivals.first) / second,
+		Rows: p.rows, Requests: p.rows - p.failed, Failed: p.failed,
+		DurationS:  float64(p.arrivals.last-p.arrivals.first) / second,
 		InputTotal: l.input.total, OutputUnknown: p.unknownOutputs,
 		Input: l.input.stats(1), Output: l.output.stats(1), Reasoning: l.reasoning.stats(1), Cached: l.cached.stats(1),
 		ImageTokens: l.imageTokens.stats(1), Images: l.images.stats(1), MaxTokens: l.maxTokens.stats(1),
 		InputOutput: p.ranks.correlation(), Arrivals: p.arrivals.summary(),
 		Sessions: p.sessions.summary(p.meta.Sessions, p.meta.SessionDoubt),
-		Think:    l.think.stats(second), Tool: l.tool.stats(second), TTFT: l.ttft.stats(second), E2E: l.e2e.stats(second),
+		Think:    l.think.stats(second), Tool: l.tool.stats(second), TTFT: l.ttft.stats(second),
+		E2E: l.e2e.stats(second),
 	}
 	if s.Output != nil {
 		s.OutputTotal = &l.output.total
@@ -133,8 +136,10 @@ func (p *Profiler) Summary() Summary {
 	names := trace.CategoriesOf(s.CategoryRule)
 	for i, c := range p.categories {
 		if all.requests > 0 && (c.requests > 0 || slices.Contains(names, p.names[i])) {
-			s.Categories = append(s.Categories, CategoryShare{Category: p.names[i], Requests: c.requests, RequestShare: share(c.requests, all.requests),
-				InputTokens: c.input, InputShare: share(c.input, all.input), HitBlocks: c.hits, HitShare: share(c.hits, all.hits)})
+			s.Categories = append(s.Categories, CategoryShare{Category: p.names[i], Requests: c.requests,
+				RequestShare: share(c.requests, all.requests),
+				InputTokens:  c.input, InputShare: share(c.input, all.input), HitBlocks: c.hits,
+				HitShare: share(c.hits, all.hits)})
 		}
 	}
 	if s.DurationS > 0 {
@@ -154,7 +159,8 @@ func (p *Profiler) Summary() Summary {
 		server := p.server.Summary()
 		s.Reuse, s.ReuseWithGenerated, s.Server = &reuse, p.reuse.WithGenerated(), &server
 		if g := s.ReuseWithGenerated; g != nil {
-			s.GeneratedGain = &GeneratedGain{g.HitRatios.points(reuse.HitRatios), g.Steady.HitRatios.points(reuse.Steady.HitRatios)}
+			s.GeneratedGain = &GeneratedGain{g.HitRatios.points(reuse.HitRatios),
+				g.Steady.HitRatios.points(reuse.Steady.HitRatios)}
 		}
 		whole := &p.overTime.whole
 		s.Prefixes = p.prefixes.top(whole.requests, whole.hitTokens)
@@ -184,7 +190,8 @@ func (p *Profiler) warnings(s *Summary) []Warning {
 		return list
 	}
 	if s.Failed > 0 {
-		warn("failed_rows", "%s of %s rows failed; they are left out of every other figure", page.Count(s.Failed), page.Count(s.Rows))
+		warn("failed_rows", "%s of %s rows failed; they are left out of every other figure", page.Count(s.Failed),
+			page.Count(s.Rows))
 	}
 	if p.meta.Timing != "" {
 		warn("made_up_times", "the source has no times: arrivals were made up, and their figures describe that choice")
@@ -192,69 +199,89 @@ func (p *Profiler) warnings(s *Summary) []Warning {
 		warn("one_instant", "all requests arrive at one instant: there is no rate and no dispersion")
 	}
 	if c := s.Arrivals.Clock; c != nil {
-		warn("clock_ticks", "the clock of the trace is quantised: %.1f %% of the gaps between requests are 0, the others are "+
+		warn("clock_ticks", "the clock of the trace is quantised: %.1f %% of the gaps between requests are 0, the "+
+			"others are "+
 			"multiples of %s s; the CV of gaps and every figure over less than %d ticks are artefacts of the clock",
 			100*c.ZeroShare, page.Number(c.TickS), minTicks)
 	}
 	if p.unknownOutputs > 0 {
-		warn("unknown_outputs", "%s of %s have no output length; a replay of them needs --output-tokens", page.Count(p.unknownOutputs), page.Many(s.Requests, "request"))
+		warn("unknown_outputs", "%s of %s have no output length; a replay of them needs --output-tokens",
+			page.Count(p.unknownOutputs), page.Many(s.Requests, "request"))
 	}
 	if p.negative > 0 {
 		warn("negative_values", "%s recorded counts or times are below 0; they are left out", page.Count(p.negative))
 	}
 	for _, st := range []*Stats{s.Arrivals.InterArrival, s.Think, s.Tool, s.TTFT, s.E2E, turnGap(s.Sessions)} {
 		if st != nil && st.Approximate {
-			warn("approximate_quantiles", "times have more than %s distinct values: some quantiles are approximate, within 1 %%", page.Count(exactValues))
+			warn("approximate_quantiles",
+				"times have more than %s distinct values: some quantiles are approximate, within 1 %%",
+				page.Count(exactValues))
 			break
 		}
 	}
 	if s.InputOutput.Method == "cells" {
-		warn("rank_cells", "more than %s requests: the rank correlation takes lengths as equal within 1 %%", page.Count(exactRanks))
+		warn("rank_cells", "more than %s requests: the rank correlation takes lengths as equal within 1 %%",
+			page.Count(exactRanks))
 	}
 	if s.Reuse == nil {
-		warn("no_blocks", "the trace has no prefix blocks or no block size: reuse, hit ratios and categories are unknown, not 0")
+		warn("no_blocks", "the trace has no prefix blocks or no block size: reuse, hit ratios and categories are "+
+			"unknown, not 0")
 		return list
 	}
 	if i := s.InferredReuse; i != nil {
-		warn("inferred_reuse", "the blocks of %s of %s requests are inferred from cached tokens, sessions and tools: their hit ratios are estimates",
+		warn("inferred_reuse", "the blocks of %s of %s requests are inferred from cached tokens, sessions and tools: "+
+			"their hit ratios are estimates",
 			page.Count(i.Requests), page.Count(s.Requests))
 	}
 	if p.blockless > 0 {
-		warn("rows_without_blocks", "%s of %s requests have no blocks; reuse is computed from the others", page.Count(p.blockless), page.Count(s.Requests))
+		warn("rows_without_blocks", "%s of %s requests have no blocks; reuse is computed from the others",
+			page.Count(p.blockless), page.Count(s.Requests))
 	}
 	if p.overCached > 0 {
-		warn("cached_over_prompt", "%s requests have more cached tokens than prompt tokens; they are left out of the comparison with reusable tokens",
+		warn("cached_over_prompt", "%s requests have more cached tokens than prompt tokens; they are left out of the "+
+			"comparison with reusable tokens",
 			page.Count(p.overCached))
 	}
 	if g := s.ByClient; g != nil && g.NotToldApart > 0 {
-		warn("clients_pooled", "%s requests are from clients that appeared after the first %s; they are pooled as the rest",
+		warn("clients_pooled", "%s requests are from clients that appeared after the first %s; they are pooled "+
+			"as the rest",
 			page.Count(g.NotToldApart), page.Count(apartGroups))
 	}
 	if n := p.reuse.plain.miscounted; n > 0 {
-		warn("block_count", "%s requests have more or fewer blocks than their length needs; their hit ratios by token are inexact", page.Count(n))
+		warn("block_count", "%s requests have more or fewer blocks than their length needs; their hit ratios by "+
+			"token are inexact", page.Count(n))
 	}
 	var annotated int64
 	for _, c := range p.categories {
 		annotated += c.requests
 	}
 	if annotated < s.Reuse.Requests {
-		warn("no_category", "%s of %s requests with blocks have no reuse category", page.Count(s.Reuse.Requests-annotated), page.Count(s.Reuse.Requests))
+		warn("no_category", "%s of %s requests with blocks have no reuse category",
+			page.Count(s.Reuse.Requests-annotated), page.Count(s.Reuse.Requests))
 	}
 	if s.CategoryRule != "" && s.CategoryRule != trace.CategoryRule {
-		warn("earlier_categories", "categories are by the rule of an earlier version, by blocks alone and not by sessions: import the source again for those of today")
+		warn("earlier_categories",
+			"categories are by the rule of an earlier version, by blocks alone and not by sessions: import the "+
+				"source again for those of today")
 	}
 	if sm := s.Reuse.Sampling; sm != nil {
-		warn("sampled_curve", "the LRU curve is estimated from one block in %s (SHARDS; its authors report a mean error below %g; here it is at most "+
-			"%s at 95 %%, by the spread of %d disjoint parts of the sample) and cannot be read below %s blocks; the ratios of a cache without limit are exact",
-			page.Count(int64(1/sm.Rate)), sm.MeanError, page.Number(sm.LargestError), sampleParts, page.Count(sm.ResolutionBlocks))
+		warn("sampled_curve", "the LRU curve is estimated from one block in %s (SHARDS; its authors report a mean "+
+			"error below %g; here it is at most "+
+			"%s at 95 %%, by the spread of %d disjoint parts of the sample) and cannot be read below %s blocks; the "+
+			"ratios of a cache without limit are exact",
+			page.Count(int64(1/sm.Rate)), sm.MeanError, page.Number(sm.LargestError), sampleParts,
+			page.Count(sm.ResolutionBlocks))
 	}
 	if x := &p.prefixes; x.beyond {
-		warn("sampled_blocks", "more than %s distinct blocks: times of reuse are of one block in %s, and a prefix is listed as far as it "+
+		warn("sampled_blocks", "more than %s distinct blocks: times of reuse are of one block in %s, and a prefix is "+
+			"listed as far as it "+
 			"is of the blocks that came first", page.Count(int64(x.bound)), page.Count(x.later.weight()))
 	}
 	if s.Sessions != nil && s.Sessions.Sampling != nil {
-		warn("sampled_sessions", "more than %s sessions: their number (±%s), turns and the gaps between turns are of one session in %s",
-			page.Count(int64(p.sessions.bound)), page.Percent(s.Sessions.Sampling.Error), page.Count(p.sessions.sampled.weight()))
+		warn("sampled_sessions",
+			"more than %s sessions: their number (±%s), turns and the gaps between turns are of one session in %s",
+			page.Count(int64(p.sessions.bound)), page.Percent(s.Sessions.Sampling.Error),
+			page.Count(p.sessions.sampled.weight()))
 	}
 	return list
 }

@@ -31,7 +31,8 @@ func writeAnswer(p *textpage.Page, s *Summary, rest string) {
 	if s.Tier != "" {
 		from += ", tier " + s.Tier
 	}
-	p.Line("", fmt.Sprintf("%s in %s s, %s a second: %s in, %s out (%s).", page.Many(s.Requests, "request"), page.Number(s.DurationS), page.OrDash(s.Rate, page.Short),
+	p.Line("", fmt.Sprintf("%s in %s s, %s a second: %s in, %s out (%s).", page.Many(s.Requests, "request"),
+		page.Number(s.DurationS), page.OrDash(s.Rate, page.Short),
 		page.Many(s.InputTotal, "token"), outputWords(s), from))
 	fact := func(name, says string) {
 		if says != "" {
@@ -40,7 +41,8 @@ func writeAnswer(p *textpage.Page, s *Summary, rest string) {
 	}
 	p.Blank()
 	if r := s.Reuse; r != nil {
-		says := fmt.Sprintf("%s of prompt tokens with a cache without limit", page.OrDash(r.HitRatios.ByToken, page.Percent))
+		says := fmt.Sprintf("%s of prompt tokens with a cache without limit",
+			page.OrDash(r.HitRatios.ByToken, page.Percent))
 		if g := s.ReuseWithGenerated; g != nil {
 			says += fmt.Sprintf(", %s where KV of outputs is kept too", page.OrDash(g.HitRatios.ByToken, page.Percent))
 		}
@@ -59,7 +61,8 @@ func writeAnswer(p *textpage.Page, s *Summary, rest string) {
 	}
 	var shares []string
 	for _, c := range s.Categories {
-		shares = append(shares, fmt.Sprintf("%s %s (%s)", c.Category, page.OrDash(c.RequestShare, page.Percent), page.OrDash(c.InputShare, page.Percent)))
+		shares = append(shares, fmt.Sprintf("%s %s (%s)", c.Category, page.OrDash(c.RequestShare, page.Percent),
+			page.OrDash(c.InputShare, page.Percent)))
 	}
 	if len(shares) > 0 {
 		fact("Categories", "of requests (of prompt tokens): "+strings.Join(shares, ", "))
@@ -83,20 +86,24 @@ func writeAnswer(p *textpage.Page, s *Summary, rest string) {
 	if s.Routing != nil {
 		for _, f := range s.Routing.Fleets {
 			if len(f.Routers) > 0 && f.PrefixShare != nil && p.Lines() < textpage.AnswerLines-10 {
-				fact("Routing", fmt.Sprintf("over %d replicas by prefix keeps %s of the hit tokens of one cache", f.Replicas, page.Percent(*f.PrefixShare)))
+				fact("Routing", fmt.Sprintf("over %d replicas by prefix keeps %s of the hit tokens of one cache",
+					f.Replicas, page.Percent(*f.PrefixShare)))
 			}
 		}
 	}
 	if b := s.Breakers; b != nil && len(b.List) > 0 {
-		fact("Breakers", fmt.Sprintf("%s of prompt tokens are lost where near-identical prompts part, most at %s", page.OrDash(b.LostShare, page.Percent), b.List[0].Place()))
+		fact("Breakers", fmt.Sprintf("%s of prompt tokens are lost where near-identical prompts part, most at %s",
+			page.OrDash(b.LostShare, page.Percent), b.List[0].Place()))
 	}
 	p.Blank()
 	var rows [][]string
-	for _, d := range []namedStats{{"input tokens", s.Input}, {"output tokens", s.Output}, {"cached tokens", s.Cached}, {"TTFT, s", s.TTFT}, {"E2E, s", s.E2E}} {
+	for _, d := range []namedStats{{"input tokens", s.Input}, {"output tokens", s.Output}, {"cached tokens", s.Cached},
+		{"TTFT, s", s.TTFT}, {"E2E, s", s.E2E}} {
 		if d.Stats == nil {
 			continue
 		}
-		rows = append(rows, []string{d.name, page.Short(d.Mean), page.Short(d.P50), page.Short(d.P95), page.Short(d.P99), page.Short(d.Max)})
+		rows = append(rows, []string{d.name, page.Short(d.Mean), page.Short(d.P50), page.Short(d.P95),
+			page.Short(d.P99), page.Short(d.Max)})
 	}
 	p.Columns([]string{"", "mean", "p50", "p95", "p99", "max"}, rows)
 	p.Blank()
@@ -115,7 +122,8 @@ func outputWords(s *Summary) string {
 	}
 	words := page.Many(*s.OutputTotal, "token")
 	if s.OutputUnknown > 0 {
-		words += " in " + page.Percent(1-float64(s.OutputUnknown)/float64(s.Requests)) + " of the requests, unknown in the others"
+		words += " in " + page.Percent(1-float64(s.OutputUnknown)/float64(s.Requests)) +
+			" of the requests, unknown in the others"
 	}
 	return words
 }
@@ -123,11 +131,14 @@ func outputWords(s *Summary) string {
 // writeDetails prints all tables.
 func writeDetails(p *textpage.Page, s *Summary) {
 	writeFacts(p, s)
-	writeStats(p, "Lengths", page.Number, page.Number, []namedStats{{"input tokens", s.Input}, {"output tokens", s.Output},
-		{"reasoning tokens", s.Reasoning}, {"cached tokens", s.Cached}, {"image tokens", s.ImageTokens},
-		{"images", s.Images}, {"max tokens", s.MaxTokens}})
-	writeStats(p, "Times in seconds", page.Number, page.Number, []namedStats{{"between requests", s.Arrivals.InterArrival},
-		{"turn to turn", turnGap(s.Sessions)}, {"think", s.Think}, {"tool", s.Tool}, {"TTFT", s.TTFT}, {"E2E", s.E2E}})
+	writeStats(p, "Lengths", page.Number, page.Number,
+		[]namedStats{{"input tokens", s.Input}, {"output tokens", s.Output},
+			{"reasoning tokens", s.Reasoning}, {"cached tokens", s.Cached}, {"image tokens", s.ImageTokens},
+			{"images", s.Images}, {"max tokens", s.MaxTokens}})
+	writeStats(p, "Times in seconds", page.Number, page.Number,
+		[]namedStats{{"between requests", s.Arrivals.InterArrival},
+			{"turn to turn", turnGap(s.Sessions)}, {"think", s.Think}, {"tool", s.Tool}, {"TTFT",
+				s.TTFT}, {"E2E", s.E2E}})
 	writeDispersion(p, &s.Arrivals)
 	writeReuse(p, s)
 	writeOverTime(p, s)
@@ -169,7 +180,8 @@ func writeFacts(p *textpage.Page, s *Summary) {
 		if g.Origin != "" {
 			origin = " (" + g.Origin + ")"
 		}
-		fact("sessions", fmt.Sprintf("%s%s, %s turns on average; %s of requests have one", page.Count(g.Sessions), origin,
+		fact("sessions", fmt.Sprintf("%s%s, %s turns on average; %s of requests have one",
+			page.Count(g.Sessions), origin,
 			page.Number(g.Turns.Mean), page.OrDash(share(g.Requests, s.Requests), page.Percent)))
 		if g.Rule != "" {
 			fact("", g.inferred(s.Requests)+": "+g.Rule)
@@ -177,7 +189,8 @@ func writeFacts(p *textpage.Page, s *Summary) {
 	}
 	if r := s.Reuse; r != nil {
 		fact("blocks", fmt.Sprintf("%s of %d tokens, %s distinct, of which %s in one prompt only",
-			page.Count(r.ReferencesBlocks), s.BlockSizeTokens, page.Count(r.UniqueBlocks), page.OrDash(r.TouchedOnceShare, page.Percent)))
+			page.Count(r.ReferencesBlocks), s.BlockSizeTokens, page.Count(r.UniqueBlocks),
+			page.OrDash(r.TouchedOnceShare, page.Percent)))
 	}
 }
 
@@ -229,7 +242,8 @@ func writeDispersion(p *textpage.Page, a *Arrivals) {
 		if one.TickArtefact {
 			mark = "artefact of ticks"
 		}
-		rows = append(rows, []string{page.Number(one.WindowS) + " s", page.Count(one.Windows), page.OrDash(one.IDC, page.Number), mark})
+		rows = append(rows, []string{page.Number(one.WindowS) + " s", page.Count(one.Windows),
+			page.OrDash(one.IDC, page.Number), mark})
 	}
 	title := fmt.Sprintf("Arrivals: CV of gaps %s, gaps of 0 %s; dispersion of counts (1 is Poisson)",
 		page.OrDash(a.CV, page.Number), page.OrDash(a.ZeroShare, page.Percent))
@@ -239,9 +253,11 @@ func writeDispersion(p *textpage.Page, a *Arrivals) {
 	}
 	rows = nil
 	for _, one := range a.Clock.IDC {
-		rows = append(rows, []string{page.Number(one.WindowS) + " s", page.Count(one.Windows), page.OrDash(one.IDC, page.Number)})
+		rows = append(rows, []string{page.Number(one.WindowS) + " s", page.Count(one.Windows),
+			page.OrDash(one.IDC, page.Number)})
 	}
-	p.Table(fmt.Sprintf("Arrivals by ticks of %s s", page.Number(a.Clock.TickS)), []string{"window", "windows", "IDC"}, rows)
+	p.Table(fmt.Sprintf("Arrivals by ticks of %s s", page.Number(a.Clock.TickS)),
+		[]string{"window", "windows", "IDC"}, rows)
 }
 
 func writeReuse(p *textpage.Page, s *Summary) {
@@ -257,7 +273,8 @@ func writeReuse(p *textpage.Page, s *Summary) {
 	line := func(name string, of func(*HitRatios) *float64) {
 		row := []string{name}
 		for _, r := range sets {
-			row = append(row, page.OrDash(of(&r.HitRatios), page.Number), page.OrDash(of(&r.Steady.HitRatios), page.Number))
+			row = append(row, page.OrDash(of(&r.HitRatios), page.Number),
+				page.OrDash(of(&r.Steady.HitRatios), page.Number))
 		}
 		rows = append(rows, row)
 	}
@@ -267,7 +284,8 @@ func writeReuse(p *textpage.Page, s *Summary) {
 	line("full blocks only", func(h *HitRatios) *float64 { return h.FullBlocksOnly })
 	if g := s.GeneratedGain; g != nil {
 		head = append(head, "+points")
-		for i, gain := range []*float64{g.Whole.ByBlock, g.Whole.ByToken, g.Whole.MeanOverRequests, g.Whole.FullBlocksOnly} {
+		for i, gain := range []*float64{g.Whole.ByBlock, g.Whole.ByToken, g.Whole.MeanOverRequests,
+			g.Whole.FullBlocksOnly} {
 			rows[i] = append(rows[i], page.OrDash(gain, points))
 		}
 	}
@@ -277,7 +295,8 @@ func writeReuse(p *textpage.Page, s *Summary) {
 			[]string{"lost by rounding to these", page.OrDash(v.RoundingLoss, page.Number)})
 	}
 	steady := &s.Reuse.Steady
-	title := fmt.Sprintf("Prefix reuse; steady is the %s requests from %s s on", page.Count(steady.Requests), page.Number(steady.WarmUpS))
+	title := fmt.Sprintf("Prefix reuse; steady is the %s requests from %s s on", page.Count(steady.Requests),
+		page.Number(steady.WarmUpS))
 	p.Table(title, head, rows)
 }
 

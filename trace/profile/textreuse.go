@@ -33,7 +33,8 @@ func writeCurve(p *textpage.Page, r namedReuse) {
 		if point.CapacityTokens != nil {
 			row[size-1] = page.Count(*point.CapacityTokens)
 		}
-		row = append(row, page.Number(point.HitRatio), page.OrDash(point.HitRatioByToken, page.Number), missing, missing)
+		row = append(row, page.Number(point.HitRatio),
+			page.OrDash(point.HitRatioByToken, page.Number), missing, missing)
 		if i < len(r.Steady.LRUCurve) {
 			steady := r.Steady.LRUCurve[i]
 			row[size+2], row[size+3] = page.Number(steady.HitRatio), page.OrDash(steady.HitRatioByToken, page.Number)
@@ -56,7 +57,8 @@ func writeOverTime(p *textpage.Page, s *Summary) {
 	}
 	bins := s.OverTime.Bins
 	p.Blank()
-	p.Line("", fmt.Sprintf("Over time, in %d bins of %s s, each line from 0 to its greatest value", len(bins), page.Number(s.OverTime.BinS)))
+	p.Line("", fmt.Sprintf("Over time, in %d bins of %s s, each line from 0 to its greatest value", len(bins),
+		page.Number(s.OverTime.BinS)))
 	bars := []rune("▁▂▃▄▅▆▇█")
 	// line draws values from 0 up to the greatest as bars, and a dot where there is none.
 	line := func(name, unit string, format func(float64) string, of func(*TimeBin) *float64) {
@@ -117,7 +119,8 @@ func writeCategories(p *textpage.Page, s *Summary) {
 			page.OrDash(c.InputShare, page.Percent), page.Count(c.HitBlocks), page.OrDash(c.HitShare, page.Percent),
 			page.OrDash(g.Whole.HitRatioByToken, page.Number), page.OrDash(g.Steady.HitRatioByToken, page.Number)})
 	}
-	p.Table("Reuse categories", []string{"category", "requests", "share", "of tokens", "hit blocks", "of hits", "by token", "steady"}, rows)
+	p.Table("Reuse categories", []string{"category", "requests", "share", "of tokens", "hit blocks", "of hits",
+		"by token", "steady"}, rows)
 }
 
 // writeGroups prints a breakdown that tells at least two groups apart.
@@ -145,8 +148,10 @@ func writeGroups(p *textpage.Page, kind string, g *GroupedReuse) {
 			}
 		}
 		w := &one.Whole
-		rows = append(rows, []string{name, page.Count(w.Requests), page.OrDash(share(w.Requests, total), page.Percent), page.Count(w.InputTokens),
-			page.OrDash(w.HitRatio, page.Number), page.OrDash(w.HitRatioByToken, page.Number), page.OrDash(one.Steady.HitRatioByToken, page.Number)})
+		rows = append(rows, []string{name, page.Count(w.Requests), page.OrDash(share(w.Requests, total), page.Percent),
+			page.Count(w.InputTokens),
+			page.OrDash(w.HitRatio, page.Number), page.OrDash(w.HitRatioByToken, page.Number),
+			page.OrDash(one.Steady.HitRatioByToken, page.Number)})
 	}
 	title := fmt.Sprintf("Reuse by %s, of %s in all", kind, page.Count(g.Distinct))
 	p.Table(title, []string{kind, "requests", "share", "input tokens", "by block", "by token", "steady"}, rows)
@@ -162,13 +167,16 @@ func writePrefixes(p *textpage.Page, s *Summary) {
 	for _, list := range []struct {
 		by       string
 		prefixes []Prefix
-	}{{"how many requests begin with them", s.Prefixes.ByRequests}, {"tokens that no shorter prefix saves", s.Prefixes.BySaved}} {
+	}{{"how many requests begin with them", s.Prefixes.ByRequests},
+		{"tokens that no shorter prefix saves", s.Prefixes.BySaved}} {
 		var rows [][]string
 		for _, one := range list.prefixes[:min(len(list.prefixes), textPrefixes)] {
-			rows = append(rows, []string{page.Count(one.LastBlock), page.Count(one.DepthBlocks), page.Count(one.DepthTokens), page.Count(one.Requests),
+			rows = append(rows, []string{page.Count(one.LastBlock), page.Count(one.DepthBlocks),
+				page.Count(one.DepthTokens), page.Count(one.Requests),
 				page.Count(one.SavedTokens), page.Count(one.OwnSavedTokens), page.OrDash(one.OwnShare, page.Percent)})
 		}
-		p.Table("Top prefixes by "+list.by, []string{"last block", "blocks", "tokens", "requests", "saved tokens", "its own", "of all hits"}, rows)
+		p.Table("Top prefixes by "+list.by, []string{"last block", "blocks", "tokens", "requests", "saved tokens",
+			"its own", "of all hits"}, rows)
 	}
 }
 
@@ -210,10 +218,12 @@ func writeRouting(p *textpage.Page, s *fleet.Summary) {
 			continue // one cache is in the waterfall
 		}
 		rows = append(rows, []string{fmt.Sprintf("one cache, of %d", f.Replicas),
-			page.OrDash(f.OneCache.HitRatio, page.Number), page.OrDash(f.OneCache.HitRatioByToken, page.Number), "", "", ""})
+			page.OrDash(f.OneCache.HitRatio, page.Number), page.OrDash(f.OneCache.HitRatioByToken,
+				page.Number), "", "", ""})
 		for j := range f.Routers {
 			r := &f.Routers[j]
-			rows = append(rows, []string{fmt.Sprintf("%d, %s", f.Replicas, r.Router), page.OrDash(r.HitRatio, page.Number),
+			rows = append(rows, []string{fmt.Sprintf("%d, %s", f.Replicas, r.Router),
+				page.OrDash(r.HitRatio, page.Number),
 				page.OrDash(r.HitRatioByToken, page.Number), page.OrDash(r.ShareOfOneCache, page.Percent),
 				page.OrDash(r.SentImbalance, page.Number), page.OrDash(r.PrefillImbalance, page.Number)})
 		}
@@ -258,6 +268,7 @@ func writeWaterfall(p *textpage.Page, s *Summary, of string, list []fleet.Waterf
 	if len(rows) <= 2 {
 		return // what is printed of the server's blocks says it all
 	}
-	title := fmt.Sprintf("Where reuse goes, in points of %s prompt tokens: %s %s", page.Count(list[0].PromptTokens), page.Count(list[0].Requests), of)
+	title := fmt.Sprintf("Where reuse goes, in points of %s prompt tokens: %s %s", page.Count(list[0].PromptTokens),
+		page.Count(list[0].Requests), of)
 	p.Table(title, []string{"step", "left", "cost"}, rows)
 }

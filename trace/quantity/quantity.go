@@ -19,7 +19,8 @@ const longestQuote = 40
 
 // Error implements error.
 func (e *Error) Error() string {
-	return fmt.Sprintf("%s is not %s: write %s, %s or %s", Quote(e.Text), e.Want, e.Examples[0], e.Examples[1], e.Examples[2])
+	return fmt.Sprintf("%s is not %s: write %s, %s or %s", Quote(e.Text), e.Want, e.Examples[0],
+		e.Examples[1], e.Examples[2])
 }
 
 // Quote is text in quotes for an error. Long text is cut.
@@ -94,7 +95,8 @@ func Count(text string) (int64, error) {
 	if n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64); err == nil && n >= 0 {
 		return n, nil // exact beyond 2^53
 	}
-	v, ok := scaled(text, map[string]float64{"": 1, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9, "T": 1e12, "Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30})
+	v, ok := scaled(text, map[string]float64{"": 1, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9, "T": 1e12,
+		"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30})
 	if near := math.Round(v); math.Abs(v-near) <= 1e-9*math.Abs(v) && math.Abs(v) < 1<<53 {
 		v = near // binary fractions leave something behind: 1.1k is 1100 and not 1100.0000000000002
 	}

@@ -14,9 +14,10 @@ const Schema = "part/1"
 
 // Meta is what the parts of a capture say of it.
 type Meta struct {
-	Schema    string    `json:"schema"`           // always [Schema]
-	CaptureID string    `json:"capture_id"`       // of one run of a recorder, which has one key
-	KeyID     string    `json:"key_id,omitempty"` // of the key, where it is in a file and other captures may have it too
+	Schema    string `json:"schema"`     // always [Schema]
+	CaptureID string `json:"capture_id"` // of one run of a recorder, which has one key
+	// of the key, where it is in a file and other captures may have it too
+	KeyID     string    `json:"key_id,omitempty"`
 	Begin     time.Time `json:"capture_begin"`
 	End       time.Time `json:"capture_end,omitzero"` // of what is in the file; zero in a journal
 	BlockSize int       `json:"block_size"`           // tokens in a block

@@ -94,7 +94,8 @@ func (s *Set) join(m Meta) error {
 		}
 	}
 	if len(s.captures) > 0 && s.captures[0].Settings != m.Settings {
-		return fmt.Errorf("it was recorded with another tokenizer, chat template, block size or --keep-model than %s: merge them separately", s.files[0])
+		return fmt.Errorf("it was recorded with another tokenizer, chat template, block size or --keep-model than "+
+			"%s: merge them separately", s.files[0])
 	}
 	s.captures = append(s.captures, m)
 	return nil
@@ -215,7 +216,8 @@ func (r *Reader) Read(rows []Row) (int, error) {
 			return n, fmt.Errorf("%s: %w", file, err)
 		}
 		for i := range rows[:n] {
-			if q := &rows[i].Request; q.InputTokens < 0 || q.OutputOr(0) < 0 || len(q.Blocks)%2 != 0 || len(q.OutputBlocks)%2 != 0 {
+			if q := &rows[i].Request; q.InputTokens < 0 || q.OutputOr(0) < 0 || len(q.Blocks)%2 != 0 ||
+				len(q.OutputBlocks)%2 != 0 {
 				return i, fmt.Errorf("%s: a row has a negative token count or an incomplete block id", file)
 			}
 			rows[i].SessionID = r.chains.session(&rows[i].Links)

@@ -25,8 +25,9 @@ type Row struct {
 	TextTokens  *int32 `parquet:"text_tokens,optional"`
 	UsageTokens *int32 `parquet:"usage_tokens,optional"`
 
-	Template  string `parquet:"template,optional,dict"`   // that the chat was rendered with
-	InputGap  string `parquet:"input_gap,optional,dict"`  // why the text of the prompt is not its length: marker, empty, short, mapped
+	Template string `parquet:"template,optional,dict"` // that the chat was rendered with
+	// why the text of the prompt is not its length: marker, empty, short, mapped
+	InputGap  string `parquet:"input_gap,optional,dict"`
 	OutputGap string `parquet:"output_gap,optional,dict"` // the same of the reply
 	Tokenised bool   `parquet:"tokenised"`                // a length or blocks of the row are the tokenizer's
 	Refused   bool   `parquet:"refused"`                  // the chat template refuses the chat

@@ -78,7 +78,8 @@ type journalFile interface {
 // NewWriter begins a capture in a folder, which must exist. A journal becomes a part
 // after so long, or earlier when it is large. counts is asked whenever a part is written.
 func NewWriter(dir string, m Meta, rotate time.Duration, counts func() Counts) (*Writer, error) {
-	w := &Writer{dir: dir, rotate: rotate, meta: m, counts: counts, room: pendingBytes, end: make(chan struct{}), ended: make(chan struct{})}
+	w := &Writer{dir: dir, rotate: rotate, meta: m, counts: counts, room: pendingBytes, end: make(chan struct{}),
+		ended: make(chan struct{})}
 	w.meta.Schema = Schema
 	if err := w.begin(); err != nil {
 		return nil, err
@@ -100,7 +101,8 @@ func (w *Writer) Start() {
 			case <-tick.C:
 			}
 			err := w.flush()
-			if j := w.journal; err == nil && j.offset > j.first && (time.Since(j.began) >= w.rotate || j.offset >= journalBytes) {
+			if j := w.journal; err == nil && j.offset > j.first &&
+				(time.Since(j.began) >= w.rotate || j.offset >= journalBytes) {
 				err = w.turn()
 			}
 			w.tell(err)
@@ -284,7 +286,9 @@ func (w *Writer) finish(j *journal) error {
 func write(path string, m Meta, rows []Row) error {
 	slices.SortStableFunc(rows, func(a, b Row) int { return cmp.Compare(a.Request.ArrivalNS, b.Request.ArrivalNS) })
 	return trace.WriteFile(path, 0o600, func(out io.Writer) error {
-		w := trace.NewRowsWriter(out, func(r *Row) int64 { return 900 + 8*int64(len(r.Request.Blocks)+len(r.Request.OutputBlocks)) })
+		w := trace.NewRowsWriter(out, func(r *Row) int64 {
+			return 900 + 8*int64(len(r.Request.Blocks)+len(r.Request.OutputBlocks))
+		})
 		if _, err := w.Write(rows); err != nil {
 			return err
 		}
@@ -293,8 +297,10 @@ func write(path string, m Meta, rows []Row) error {
 		if err != nil {
 			return err
 		}
-		for _, p := range [][2]string{{schemaKey, Schema}, {captureKey, string(all)}, {"reprise.capture_id", m.CaptureID}, {"reprise.tier", "internal"},
-			{"reprise.capture_begin", m.Begin.Format(time.RFC3339Nano)}, {"reprise.capture_end", m.End.Format(time.RFC3339Nano)}} {
+		for _, p := range [][2]string{{schemaKey, Schema}, {captureKey, string(all)},
+			{"reprise.capture_id", m.CaptureID}, {"reprise.tier", "internal"},
+			{"reprise.capture_begin", m.Begin.Format(time.RFC3339Nano)}, {"reprise.capture_end",
+				m.End.Format(time.RFC3339Nano)}} {
 			w.SetMetadata(p[0], p[1])
 		}
 		return w.Close()

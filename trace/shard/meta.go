@@ -24,14 +24,16 @@ const (
 
 // Meta is what a shard says of itself.
 type Meta struct {
-	Schema    string            `json:"schema"` // always [Schema]
-	Index     int               `json:"index"`  // from 0
-	Of        int               `json:"of"`
-	CaptureID string            `json:"capture_id"` // of the import, the same in all shards
-	KeyCheck  string            `json:"key_check"`  // 8 bytes of an HMAC of a constant, in hex: it tells the key from others
-	Tool      string            `json:"tool"`       // and its version
-	Tokenizer string            `json:"tokenizer"`  // its name, with a digest where it is a file; empty for a source without text
-	Template  string            `json:"template"`   // the same of the chat template
+	Schema    string `json:"schema"` // always [Schema]
+	Index     int    `json:"index"`  // from 0
+	Of        int    `json:"of"`
+	CaptureID string `json:"capture_id"` // of the import, the same in all shards
+	// 8 bytes of an HMAC of a constant, in hex: it tells the key from others
+	KeyCheck string `json:"key_check"`
+	Tool     string `json:"tool"` // and its version
+	// its name, with a digest where it is a file; empty for a source without text
+	Tokenizer string            `json:"tokenizer"`
+	Template  string            `json:"template"` // the same of the chat template
 	Settings  Settings          `json:"settings"`
 	Options   map[string]string `json:"options"` // how the source was read, as flags
 
@@ -95,7 +97,8 @@ func parseMeta(text string) (m Meta, err error) {
 	switch {
 	case m.Schema != Schema:
 		return m, fmt.Errorf("its schema is not %s: it was imported by another version of Reprise", Schema)
-	case m.Of < 1 || m.Index < 0 || m.Index >= m.Of || m.First < 0 || len(m.Files) > m.Inputs.Files || m.First > m.Inputs.Files-len(m.Files):
+	case m.Of < 1 || m.Index < 0 || m.Index >= m.Of || m.First < 0 || len(m.Files) > m.Inputs.Files ||
+		m.First > m.Inputs.Files-len(m.Files):
 		return m, errors.New("what it says of its place among the shards contradicts itself")
 	}
 	for _, f := range m.Files {
@@ -128,7 +131,8 @@ func (m *Meta) unlike(other *Meta) string {
 	}
 	switch {
 	case m.Inputs != other.Inputs:
-		return fmt.Sprintf("is foreign: it is of other files (%d, of %d bytes; digest %.15s, not %.15s)", m.Inputs.Files, m.Inputs.Bytes, m.Inputs.Digest, other.Inputs.Digest)
+		return fmt.Sprintf("is foreign: it is of other files (%d, of %d bytes; digest %.15s, not %.15s)",
+			m.Inputs.Files, m.Inputs.Bytes, m.Inputs.Digest, other.Inputs.Digest)
 	case m.Of != other.Of:
 		return fmt.Sprintf("is one of %d shards, not of %d", m.Of, other.Of)
 	}

@@ -43,7 +43,8 @@ func Write(path string, rows func(trace.Writer[Row]) (Meta, error)) error {
 		if err != nil {
 			return err
 		}
-		for _, p := range [][2]string{{"reprise.schema", Schema}, {metaKey, string(all)}, {promptsKey, string(prompts)}, {"reprise.tier", "internal"}} {
+		for _, p := range [][2]string{{"reprise.schema", Schema}, {metaKey, string(all)}, {promptsKey, string(prompts)},
+			{"reprise.tier", "internal"}} {
 			if p[1] != "" {
 				w.SetMetadata(p[0], p[1])
 			}

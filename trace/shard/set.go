@@ -72,10 +72,12 @@ func Open(paths []string) (*Set, error) {
 		}
 		metas[i] = m
 		if why := m.unlike(&metas[0]); why != "" {
-			return nil, fmt.Errorf("%s %s, as %s is: all shards of an import are made by one command over the same files, with one key", file, why, files[0])
+			return nil, fmt.Errorf("%s %s, as %s is: all shards of an import are made by one command over the same "+
+				"files, with one key", file, why, files[0])
 		}
 		if before, twice := byIndex[m.Index]; twice {
-			return nil, fmt.Errorf("%s and %s are both shard %d of %d: leave one out", files[before], file, m.Index, m.Of)
+			return nil, fmt.Errorf("%s and %s are both shard %d of %d: leave one out", files[before],
+				file, m.Index, m.Of)
 		}
 		byIndex[m.Index] = i
 	}
@@ -103,7 +105,8 @@ func complete(files []string, metas []Meta, byIndex map[int]int) (*Set, error) {
 		m := metas[at]
 		if len(missing) == 0 {
 			if m.First != next && len(m.Files) > 0 {
-				return nil, fmt.Errorf("%s begins with file %d of the source, where the shards before it end with %d: it was cut in another way, so import it again", files[at], m.First+1, next)
+				return nil, fmt.Errorf("%s begins with file %d of the source, where the shards before it end with "+
+					"%d: it was cut in another way, so import it again", files[at], m.First+1, next)
 			}
 			next += len(m.Files)
 		}

@@ -47,7 +47,8 @@ func (n Node) Faultf(format string, args ...any) error {
 func (n Node) FaultIn(offset int, why string) error {
 	t := n.node.GetToken()
 	at := *t.Position
-	if value := t.Value; offset <= len(value) && strings.Contains(t.Origin, value) && !strings.Contains(value, "\n") && !strings.Contains(t.Origin, `\`) {
+	if value := t.Value; offset <= len(value) && strings.Contains(t.Origin, value) && !strings.Contains(value, "\n") &&
+		!strings.Contains(t.Origin, `\`) {
 		at.Column += utf8.RuneCountInString(value[:offset])
 		if t.Type == token.DoubleQuoteType || t.Type == token.SingleQuoteType {
 			at.Column++
@@ -174,7 +175,8 @@ func (n Node) Text() (string, error) {
 func (n Node) Number() (float64, error) {
 	switch n.node.(type) {
 	case *ast.IntegerNode, *ast.FloatNode:
-		if v, err := strconv.ParseFloat(n.node.GetToken().Value, 64); err == nil && !math.IsInf(v, 0) && !math.IsNaN(v) {
+		if v, err := strconv.ParseFloat(n.node.GetToken().Value, 64); err == nil &&
+			!math.IsInf(v, 0) && !math.IsNaN(v) {
 			return v, nil
 		}
 	}
@@ -227,7 +229,8 @@ func (n Node) Source() []byte {
 	if flow, ok := n.node.(*ast.MappingNode); ok && flow.IsFlowStyle {
 		return []byte(above + strings.Repeat(" ", column-1) + n.node.String())
 	}
-	lines := strings.Split(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(string(n.text)), "\n") // as the parser counts them
+	// as the parser counts them
+	lines := strings.Split(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(string(n.text)), "\n")
 	line = min(line, len(lines))
 	end := line
 	for end < len(lines) { // a line with less than the indentation of the map ends it
@@ -244,7 +247,8 @@ func (n Node) Source() []byte {
 // that the struct does not have. The library cuts the fraction off a number that
 // is for a whole one: [Node.Walk] can refuse it first.
 func (n Node) Decode(into any) error {
-	err := yaml.NewDecoder(bytes.NewReader(n.text), yaml.Strict(), typed(quantity.Duration), typed(quantity.Count)).Decode(into)
+	err := yaml.NewDecoder(bytes.NewReader(n.text), yaml.Strict(), typed(quantity.Duration),
+		typed(quantity.Count)).Decode(into)
 	if err == nil {
 		return nil
 	}

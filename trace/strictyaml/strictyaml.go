@@ -121,7 +121,8 @@ func tooMany(text []byte) bool {
 		}
 		spaced := next == ' ' || next == '\t' || next == '\n' || next == '\r'
 		switch {
-		case c == ':' && spaced, c == '-' && spaced && (before == '\n' || before == ' '), (c == '&' || c == '!') && !spaced && before != '"':
+		case c == ':' && spaced, c == '-' && spaced && (before == '\n' || before == ' '),
+			(c == '&' || c == '!') && !spaced && before != '"':
 			n++
 		}
 		before = c
@@ -129,8 +130,8 @@ func tooMany(text []byte) bool {
 	return n > maxKeys
 }
 
-// tooDeep reports whether a text nests too deeply. It counts open brackets, and the dashes and question marks at the beginning
-// of a line, also those in quotes.
+// tooDeep reports whether a text nests too deeply. It counts open brackets, and the dashes and question marks at the
+// beginning of a line, also those in quotes.
 func tooDeep(text []byte) bool {
 	open, marks, begun := 0, 0, false
 	for _, c := range text {

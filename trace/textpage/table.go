@@ -96,7 +96,8 @@ func (p *Page) draw(head []string, rows [][]string, facts []int) {
 			}
 		}
 		c := &columns[i]
-		*c = table.ColumnConfig{Number: i + 1, WidthMax: widestNote, WidthMaxEnforcer: text.WrapSoft, Align: text.AlignLeft}
+		*c = table.ColumnConfig{Number: i + 1, WidthMax: widestNote, WidthMaxEnforcer: text.WrapSoft,
+			Align: text.AlignLeft}
 		if i > 0 && (facts == nil || i == 1) {
 			c.Align, c.AlignHeader = text.AlignRight, text.AlignRight
 		}

@@ -2,9 +2,9 @@ package token
 
 import "strings"
 
-// A matcher finds added tokens in a text. The reference searches for them before anything else: the leftmost first, and of
-// those that begin at one place the longest. The spellings of special tokens are searched for too, although they are plain
-// text here, since they hide others that overlap them.
+// A matcher finds added tokens in a text. The reference searches for them before anything else: the leftmost first, and
+// of those that begin at one place the longest. The spellings of special tokens are searched for too, although they are
+// plain text here, since they hide others that overlap them.
 type matcher struct {
 	next  map[uint64]int32 // from a node and a byte to a node: a trie
 	ends  []addedEnd       // of each node

@@ -141,8 +141,8 @@ func tokenText(spelling []string, byteLevel bool) *vocab {
 	return newVocab(string(text), off)
 }
 
-// insertCharacters inserts the tokens of the single bytes and, where pieces start as characters, those of the characters. It
-// fails if some text could not be encoded. Bytes that occur in no UTF-8 may lack a token.
+// insertCharacters inserts the tokens of the single bytes and, where pieces start as characters, those of the
+// characters. It fails if some text could not be encoded. Bytes that occur in no UTF-8 may lack a token.
 func (v *vocab) insertCharacters(ids map[string]uint32) error {
 	if v.chars {
 		if _, ok := ids["▁"]; !ok {
@@ -221,16 +221,18 @@ func (m *model) readMerges(v *vocab, ids map[string]uint32, j *joints) error {
 	return nil
 }
 
-// indexPieces inserts the pieces that are one token: all of them where the file ignores the merges of such pieces, else those
-// that the merges make. To merge a whole vocabulary takes a tenth of a second.
+// indexPieces inserts the pieces that are one token: all of them where the file ignores the merges of such pieces, else
+// those that the merges make. To merge a whole vocabulary takes a tenth of a second.
 func (v *vocab) indexPieces(spelling []string, ignoreMerges bool) {
 	st := new(state)
 	var ids []uint32
 	for i, s := range spelling {
 		id := uint32(i)
 		t := v.token(id)
-		// A piece in the byte-level alphabet is spelled in it throughout; a token that only has the same bytes is another.
-		if t == "" || !v.chars && strings.ContainsFunc(s, func(r rune) bool { b, ok := level[r]; return !ok || v.single[b] == none }) {
+		// A piece in the byte-level alphabet is spelled in it throughout; a token that only has the same bytes is
+		// another.
+		if t == "" || !v.chars &&
+			strings.ContainsFunc(s, func(r rune) bool { b, ok := level[r]; return !ok || v.single[b] == none }) {
 			continue
 		}
 		if !ignoreMerges {
@@ -242,8 +244,8 @@ func (v *vocab) indexPieces(spelling []string, ignoreMerges bool) {
 	}
 }
 
-// level maps the byte-level alphabet of GPT-2 to bytes: those that print stand for themselves, the others are the characters
-// from U+0100 on, in order.
+// level maps the byte-level alphabet of GPT-2 to bytes: those that print stand for themselves, the others are the
+// characters from U+0100 on, in order.
 var level = func() map[rune]byte {
 	m := make(map[rune]byte, 256)
 	next := rune(0x100)
@@ -268,8 +270,8 @@ func byteToken(s string) (byte, bool) {
 	return byte(high<<4 | low), high >= 0 && low >= 0
 }
 
-// matcher gives the finder of the added tokens that are searched for before or after normalising, or nil if none of them can
-// be found.
+// matcher gives the finder of the added tokens that are searched for before or after normalising, or nil if none of
+// them can be found.
 func (d *document) matcher(e *Encoding, normalized bool) (*matcher, error) {
 	m, found := newMatcher(), false
 	for i, t := range d.Added {

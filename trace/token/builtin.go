@@ -25,8 +25,8 @@ var builtin = []struct {
 	{"r50k_base", embedded("r50k_base", splitGPT2)},
 }
 
-// embedded opens an encoding once, from a vocabulary that package tiktoken-go-loader embeds. That package's own reader is not
-// used: it returns a map, which takes five times the time and twice the memory of [vocab].
+// embedded opens an encoding once, from a vocabulary that package tiktoken-go-loader embeds. That package's own reader
+// is not used: it returns a map, which takes five times the time and twice the memory of [vocab].
 func embedded(name string, split splitter, special ...uint32) func() (*Encoding, error) {
 	return sync.OnceValues(func() (*Encoding, error) {
 		file := name + ".tiktoken"
@@ -53,8 +53,8 @@ func Names() []string {
 	return names
 }
 
-// Open gives an encoding by its name. The first call reads the embedded vocabulary, in tens of milliseconds; later calls
-// return the same Encoding. The error for an unknown name lists the known ones.
+// Open gives an encoding by its name. The first call reads the embedded vocabulary, in tens of milliseconds; later
+// calls return the same Encoding. The error for an unknown name lists the known ones.
 func Open(name string) (*Encoding, error) {
 	for _, e := range builtin {
 		if e.name == name {
@@ -64,14 +64,14 @@ func Open(name string) (*Encoding, error) {
 	return nil, fmt.Errorf("unknown tokenizer %q: want one of %s", name, strings.Join(Names(), ", "))
 }
 
-// OpenAny gives an encoding by its name, as [Open] does, or reads a tokenizer.json, the file of Hugging Face's tokenizers
-// library that comes with most open models, by its path or that of its directory. It reads the file anew at each call, which
-// takes from a tenth of a second (32,000 tokens) to somewhat over one (262,144).
+// OpenAny gives an encoding by its name, as [Open] does, or reads a tokenizer.json, the file of Hugging Face's
+// tokenizers library that comes with most open models, by its path or that of its directory. It reads the file anew at
+// each call, which takes from a tenth of a second (32,000 tokens) to somewhat over one (262,144).
 //
 // For a tokenizer.json, Append gives the ids that the library gives without special tokens (add_special_tokens=False,
-// encode_special_tokens=True). What the post-processor puts around a text is left out, such as a mark for its beginning;
-// truncation and padding are left out too; and the spelling of a special token is plain text. Added tokens that are not
-// special are found in the text before anything else, as in the library.
+// encode_special_tokens=True). What the post-processor puts around a text is left out, such as a mark for its
+// beginning; truncation and padding are left out too; and the spelling of a special token is plain text. Added tokens
+// that are not special are found in the text before anything else, as in the library.
 //
 // Two families are supported, which most open models belong to:
 //
@@ -88,8 +88,8 @@ func Open(name string) (*Encoding, error) {
 // The ids are those of tokenizers 0.23, except for characters newer than the tables of Go's package unicode.
 //
 // Anything else that would change the encoding is an error that names it, as are other models (Unigram, WordPiece,
-// WordLevel). Errors name the file and the path in the JSON. The name that a trace records for a tokenizer.json does not say
-// where the file is; the error for such a name asks for the path.
+// WordLevel). Errors name the file and the path in the JSON. The name that a trace records for a tokenizer.json does
+// not say where the file is; the error for such a name asks for the path.
 func OpenAny(nameOrPath string) (*Encoding, error) {
 	for _, name := range Names() {
 		if name == nameOrPath {
@@ -104,15 +104,17 @@ func OpenAny(nameOrPath string) (*Encoding, error) {
 		return openFile(nameOrPath)
 	}
 	if digest, ok := strings.CutPrefix(nameOrPath, fileName+":"); ok {
-		return nil, fmt.Errorf("tokenizer %.40q is a %s whose SHA-256 begins with the digits behind the colon (%.16q): want its path",
+		return nil, fmt.Errorf("tokenizer %.40q is a %s whose SHA-256 begins with the digits behind the colon "+
+			"(%.16q): want its path",
 			nameOrPath, fileName, digest)
 	}
 	return nil, fmt.Errorf("unknown tokenizer %q: want one of %s, or the path of a %s",
 		nameOrPath, strings.Join(Names(), ", "), fileName)
 }
 
-// parseVocab reads a tiktoken file: on each line a token in base64, a space and its id, which counts from 0 and leaves out
-// the ids of special tokens. An error names the line. Every single byte must be a token, or some text could not be encoded.
+// parseVocab reads a tiktoken file: on each line a token in base64, a space and its id, which counts from 0 and leaves
+// out the ids of special tokens. An error names the line. Every single byte must be a token, or some text could not be
+// encoded.
 func parseVocab(data []byte, special ...uint32) (*vocab, error) {
 	lines := bytes.Count(data, []byte{'\n'}) + 1
 	if lines > maxTokens {

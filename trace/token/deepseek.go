@@ -1,7 +1,8 @@
 package token
 
 var deepSeek3 = &style{
-	name: "deepseek-v3", about: "DeepSeek V3; definitions of tools have no format there, and their JSON joins the system message",
+	name: "deepseek-v3", about: "DeepSeek V3; definitions of tools have no format there, and their JSON joins the " +
+		"system message",
 	models: []string{"deepseek-v3", "deepseek-chat"},
 	format: deepSeek3Format{},
 }
@@ -14,9 +15,9 @@ const (
 	deepSeekOut, deepSeekOutEnd                  = "<｜tool▁output▁begin｜>", "<｜tool▁output▁end｜>"
 )
 
-// A deepSeek3Format puts all messages of the system first. An answer after the results of a tool has no header. A message
-// with both a text and calls keeps its text alone, as servers render it with the published template. That template closes
-// calls only where there are two; so does this.
+// A deepSeek3Format puts all messages of the system first. An answer after the results of a tool has no header. A
+// message with both a text and calls keeps its text alone, as servers render it with the published template. That
+// template closes calls only where there are two; so does this.
 type deepSeek3Format struct{ textFormat }
 
 func (deepSeek3Format) render(r *Renderer, c *Chat) {

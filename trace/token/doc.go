@@ -2,23 +2,25 @@
 //
 // An importer gives it the text of a source log. It is the first step, and the only one that sees the text:
 //
-//  1. A [Template] renders a chat as its model's server would, into pieces: special tokens and the text between them. The
-//     families of most open models are built in; any other template is read from its file, in Jinja.
-//  2. A splitter, written by hand for each encoding, cuts the text into pieces: words, numbers, punctuation, white space.
-//  3. A piece that is in the vocabulary is one token. Any other is built up from its bytes by merging, at each step, the
-//     neighbouring pair whose union has the lowest id, or comes first in a list of merges (byte-pair encoding).
-//  4. Recent pieces that needed merging are remembered, so that ordinary text costs little more than the splitting.
+// 1. A [Template] renders a chat as its model's server would, into pieces: special tokens and the text between them.
+// The
 //
-// For the way back, [Words] is the part of a vocabulary from which prompts can be written that always encode to exactly the
-// tokens they were written from.
+//	   families of most open models are built in; any other template is read from its file, in Jinja.
+//	2. A splitter, written by hand for each encoding, cuts the text into pieces: words, numbers, punctuation, white space.
+//	3. A piece that is in the vocabulary is one token. Any other is built up from its bytes by merging, at each step, the
+//	   neighbouring pair whose union has the lowest id, or comes first in a list of merges (byte-pair encoding).
+//	4. Recent pieces that needed merging are remembered, so that ordinary text costs little more than the splitting.
 //
-// [Open] gives the encodings of OpenAI's tiktoken (github.com/openai/tiktoken): the same vocabulary files, embedded in the
-// binary, and the same split patterns. [OpenAny] also reads the tokenizer.json of an open model, as Hugging Face's tokenizers
-// library (github.com/huggingface/tokenizers) does. Each is an [Encoding].
+// For the way back, [Words] is the part of a vocabulary from which prompts can be written that always encode to exactly
+// the tokens they were written from.
 //
-// Other implementations of the patterns run a backtracking regular expression over the text and merge in quadratic time. This
-// one is some thirty times faster on prose, does not allocate once it is warm, and takes O(n log n) on a text without a
-// single boundary.
+// [Open] gives the encodings of OpenAI's tiktoken (github.com/openai/tiktoken): the same vocabulary files, embedded in
+// the binary, and the same split patterns. [OpenAny] also reads the tokenizer.json of an open model, as Hugging Face's
+// tokenizers library (github.com/huggingface/tokenizers) does. Each is an [Encoding].
+//
+// Other implementations of the patterns run a backtracking regular expression over the text and merge in quadratic
+// time. This one is some thirty times faster on prose, does not allocate once it is warm, and takes O(n log n) on a
+// text without a single boundary.
 //
 // # Files
 //

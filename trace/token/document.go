@@ -77,8 +77,8 @@ type model struct {
 }
 
 // tokens reads the vocabulary: the spelling of each id, "" for an id without one, and the way back. The first inModel
-// spellings are those of the model; the added tokens that the model lacks follow, by the ids that the file gives. (The library
-// numbers them anew, and warns where the file says otherwise.)
+// spellings are those of the model; the added tokens that the model lacks follow, by the ids that the file gives. (The
+// library numbers them anew, and warns where the file says otherwise.)
 func (d *document) tokens() (spelling []string, inModel int, ids map[string]uint32, err error) {
 	if err := json.Unmarshal(d.Model.Vocab, &ids); err != nil {
 		return nil, 0, nil, jsonError(err, "model.vocab", nil)
@@ -114,7 +114,8 @@ func (d *document) tokens() (spelling []string, inModel int, ids map[string]uint
 		}
 		spelling = grown(spelling, *t.ID)
 		if id, ok := ids[t.Content]; ok && id != *t.ID || spelling[*t.ID] != "" && spelling[*t.ID] != t.Content {
-			return nil, 0, nil, fmt.Errorf("added_tokens[%d].id: %d contradicts the vocabulary or another added token", i, *t.ID)
+			return nil, 0, nil, fmt.Errorf("added_tokens[%d].id: %d contradicts the vocabulary or another added token",
+				i, *t.ID)
 		}
 		spelling[*t.ID] = t.Content
 	}

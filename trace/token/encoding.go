@@ -45,15 +45,15 @@ func newEncoding(name string, v *vocab, split splitter) *Encoding {
 	return e
 }
 
-// Name implements [Tokenizer]. For a tokenizer.json it is "tokenizer.json:" and the first 16 digits of the file's SHA-256:
-// the same on every machine, whatever the file is called there.
+// Name implements [Tokenizer]. For a tokenizer.json it is "tokenizer.json:" and the first 16 digits of the file's
+// SHA-256: the same on every machine, whatever the file is called there.
 func (e *Encoding) Name() string { return e.name }
 
 // Append implements [Tokenizer]. Each byte that is not part of valid UTF-8 counts as one U+FFFD, as in a range over the
-// string; such text is copied first. Nothing else allocates but dst, once the encoder is warm, unless a piece without any
-// boundary is longer than some 50,000 bytes; one of 2 GiB is more than it can take. With a tokenizer.json, a text that its
-// normaliser changes is copied too, the first word is where a space is put before it, and a split pattern without a splitter
-// of its own (see [OpenAny]) allocates for each piece.
+// string; such text is copied first. Nothing else allocates but dst, once the encoder is warm, unless a piece without
+// any boundary is longer than some 50,000 bytes; one of 2 GiB is more than it can take. With a tokenizer.json, a text
+// that its normaliser changes is copied too, the first word is where a space is put before it, and a split pattern
+// without a splitter of its own (see [OpenAny]) allocates for each piece.
 func (e *Encoding) Append(dst []uint32, text string) []uint32 { return e.append(dst, text, true) }
 
 // append appends the ids of a text; begin says that nothing but special tokens stands before it.
@@ -145,9 +145,9 @@ func (e *Encoding) appendPieces(dst []uint32, st *state, text string) []uint32 {
 	return dst
 }
 
-// AppendText implements [Tokenizer]: it takes back what Append did, so that a space that was put before the text is left out.
-// The ids of tiktoken's special tokens are unknown, as Append never gives them; those of a tokenizer.json stand for their
-// spelling. The error names the position of the unknown id.
+// AppendText implements [Tokenizer]: it takes back what Append did, so that a space that was put before the text is
+// left out. The ids of tiktoken's special tokens are unknown, as Append never gives them; those of a tokenizer.json
+// stand for their spelling. The error names the position of the unknown id.
 func (e *Encoding) AppendText(dst []byte, ids []uint32) ([]byte, error) {
 	before := len(dst)
 	for i, id := range ids {

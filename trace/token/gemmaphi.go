@@ -2,7 +2,8 @@ package token
 
 var (
 	gemma = &style{
-		name: "gemma", about: "Gemma 2 and 3; no messages of the system and no format for tools: both join the first message of the user",
+		name: "gemma", about: "Gemma 2 and 3; no messages of the system and no format for tools: both join the first " +
+			"message of the user",
 		models: []string{"gemma-2", "gemma2", "gemma-3", "gemma3"},
 		format: gemmaFormat{},
 	}

@@ -9,7 +9,8 @@ import (
 )
 
 var gptOSS = &style{
-	name: "gpt-oss", about: "GPT-OSS (Harmony), which tells the date of the request; tools as TypeScript in the developer's message",
+	name: "gpt-oss", about: "GPT-OSS (Harmony), which tells the date of the request; tools as TypeScript in the " +
+		"developer's message",
 	tools:  true,
 	models: []string{"gpt-oss"},
 	format: harmonyFormat{},
@@ -38,8 +39,10 @@ func (r *Renderer) harmonyMessage(role, channel string, parts ...string) {
 }
 
 func (harmonyFormat) render(r *Renderer, c *Chat) {
-	r.harmonyMessage("system", "", "You are ChatGPT, a large language model trained by OpenAI.\nKnowledge cutoff: 2024-06\nCurrent date: ",
-		c.Time.UTC().Format("2006-01-02"), "\n\nReasoning: medium\n\n# Valid channels: analysis, commentary, final. Channel must be included for every message.")
+	r.harmonyMessage("system", "",
+		"You are ChatGPT, a large language model trained by OpenAI.\nKnowledge cutoff: 2024-06\nCurrent date: ",
+		c.Time.UTC().Format("2006-01-02"), "\n\nReasoning: medium\n\n# Valid channels: analysis, commentary, final. "+
+			"Channel must be included for every message.")
 	if c.Tools != "" {
 		r.text("\nCalls to these tools must go to the commentary channel: 'functions'.")
 	}
@@ -210,7 +213,8 @@ func typeOf(spec *jinja.Dict, depth int) string {
 			if i > 0 {
 				b.WriteString(", ")
 			}
-			b.WriteString(name + optionalMark(spec, name) + ": \n" + strings.Repeat(" ", 16) + typeOf(dictAt(properties, name), depth+1))
+			b.WriteString(name + optionalMark(spec, name) + ": \n" + strings.Repeat(" ", 16) +
+				typeOf(dictAt(properties, name), depth+1))
 		}
 		b.WriteString("}")
 		return b.String()

@@ -4,7 +4,8 @@ import "reprise/trace/token/internal/jinja"
 
 var (
 	llama2 = &style{
-		name: "llama2", about: "Llama 2 chat: [INST] and <<SYS>>; no format for tools, whose JSON joins the system message",
+		name: "llama2", about: "Llama 2 chat: [INST] and <<SYS>>; no format for tools, whose JSON joins the " +
+			"system message",
 		models: []string{"llama-2", "llama2"},
 		format: llama2Format{},
 	}
@@ -14,21 +15,24 @@ var (
 		format: llama3Format{},
 	}
 	llama31 = &style{
-		name: "llama3.1", about: "Llama 3.1 and 3.3, which tell the date of 26 Jul 2024; tools as JSON in the first message of the user",
-		tools:  true,
-		models: []string{"llama-3.1", "llama3.1", "llama-3-1", "llama-v3p1", "llama-3.3", "llama3.3", "llama-3-3", "llama-v3p3"},
+		name: "llama3.1", about: "Llama 3.1 and 3.3, which tell the date of 26 Jul 2024; tools as JSON in the first " +
+			"message of the user",
+		tools: true,
+		models: []string{"llama-3.1", "llama3.1", "llama-3-1", "llama-v3p1", "llama-3.3", "llama3.3",
+			"llama-3-3", "llama-v3p3"},
 		format: llama31Format{date: "26 Jul 2024"},
 	}
 	llama32 = &style{
-		name: "llama3.2", about: "Llama 3.2, which tells the date of the request; tools as JSON in the first message of the user",
+		name: "llama3.2", about: "Llama 3.2, which tells the date of the request; tools as JSON in the first message " +
+			"of the user",
 		tools:  true,
 		models: []string{"llama-3.2", "llama3.2", "llama-3-2", "llama-v3p2"},
 		format: llama31Format{},
 	}
 )
 
-// A llama2Format is a dialogue of turns that each begin anew. What is neither a question nor an answer, which the published
-// template refuses, is taken as a question.
+// A llama2Format is a dialogue of turns that each begin anew. What is neither a question nor an answer, which the
+// published template refuses, is taken as a question.
 type llama2Format struct{ textFormat }
 
 func (llama2Format) reply(r *Renderer, content, calls string) { r.text(" ", content, calls) }
@@ -81,11 +85,13 @@ func (r *Renderer) llama3Message(role string, parts ...string) {
 	r.mark("<|eot_id|>")
 }
 
-const llamaToolIntro = "Given the following functions, please respond with a JSON for a function call with its proper arguments that best answers the given prompt.\n\n" +
-	"Respond in the format {\"name\": function name, \"parameters\": dictionary of argument name and its value}.Do not use variables.\n\n"
+const llamaToolIntro = "Given the following functions, please respond with a JSON for a function call with its " +
+	"proper arguments that best answers the given prompt.\n\n" +
+	"Respond in the format {\"name\": function name, \"parameters\": dictionary of argument name and its value}.Do " +
+	"not use variables.\n\n"
 
-// A llama31Format always has a message of the system. A message with calls has these alone; the published template refuses
-// more than one.
+// A llama31Format always has a message of the system. A message with calls has these alone; the published template
+// refuses more than one.
 type llama31Format struct {
 	llama3Format
 	date string // that it tells the model; "" for the date of the request

@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// A state is what one goroutine needs to encode: scratch memory, and a cache of the pieces that were merged lately. It keeps
-// those pieces of text in memory for as long as it is pooled, and shows them to no one.
+// A state is what one goroutine needs to encode: scratch memory, and a cache of the pieces that were merged lately. It
+// keeps those pieces of text in memory for as long as it is pooled, and shows them to no one.
 type state struct {
 	nodes  []node
 	heap   candidates
@@ -16,8 +16,8 @@ type state struct {
 // recentBits sets the size of the cache: 2^12 pieces in 256 KiB. Eight times as many gain nothing on chat logs.
 const recentBits = 12
 
-// A piece is a merged piece of text with its ids. It fills a cache line and holds no pointer: to store one allocates nothing,
-// and the garbage collector does not look inside. Longer ones are rare and merged again.
+// A piece is a merged piece of text with its ids. It fills a cache line and holds no pointer: to store one allocates
+// nothing, and the garbage collector does not look inside. Longer ones are rare and merged again.
 type piece struct {
 	size, count uint8
 	text        [34]byte
@@ -47,12 +47,13 @@ func (st *state) append(dst []uint32, v *vocab, p string) []uint32 {
 }
 
 // Byte-pair encoding of a piece that is not a token itself. The piece starts as its single bytes, or characters; the
-// neighbouring pair whose union has the lowest rank, the leftmost of equals, becomes one part, until no union is a token.
-// In tiktoken's encodings the rank of a union is the id of the part it makes; else it is its place in the list of merges.
-// Either way ids come out without another look-up.
+// neighbouring pair whose union has the lowest rank, the leftmost of equals, becomes one part, until no union is a
+// token. In tiktoken's encodings the rank of a union is the id of the part it makes; else it is its place in the list
+// of merges. Either way ids come out without another look-up.
 //
-// The pairs wait in a heap. Looking through all of them for the lowest each time, as is usual for short pieces, was measured:
-// a fifth faster on words of about ten letters, which the cache answers anyway, and half as slow again on Chinese clauses.
+// The pairs wait in a heap. Looking through all of them for the lowest each time, as is usual for short pieces, was
+// measured: a fifth faster on words of about ten letters, which the cache answers anyway, and half as slow again on
+// Chinese clauses.
 
 // keepMax is the number of nodes and of candidates that a state keeps for the next piece: 1 MiB and 0.5 MiB.
 const keepMax = 1 << 16
@@ -64,8 +65,8 @@ type node struct {
 	rank       uint32 // of its union with the next part, or none
 }
 
-// merge appends the ids of a piece shorter than 2 GiB, in O(n log n), with 16 bytes of nodes and up to 16 of candidates for
-// each byte.
+// merge appends the ids of a piece shorter than 2 GiB, in O(n log n), with 16 bytes of nodes and up to 16 of candidates
+// for each byte.
 func (st *state) merge(dst []uint32, v *vocab, p string) []uint32 {
 	nodes := st.nodes[:0]
 	if v.chars {
@@ -130,8 +131,8 @@ func (st *state) merge(dst []uint32, v *vocab, p string) []uint32 {
 	return dst
 }
 
-// spellChars gives the nodes of the characters of a piece, and of the bytes of those that are not in the vocabulary. The
-// places inside of a character stay unused.
+// spellChars gives the nodes of the characters of a piece, and of the bytes of those that are not in the vocabulary.
+// The places inside of a character stay unused.
 func (v *vocab) spellChars(nodes []node, p string) []node {
 	nodes = slices.Grow(nodes, len(p)+1)[:len(p)+1]
 	prev := -1
@@ -162,8 +163,8 @@ func (v *vocab) spellChars(nodes []node, p string) []node {
 	return nodes
 }
 
-// A candidate is a union that may be made: its rank above the place where its first part starts, so that the smallest number
-// is the lowest rank, and the leftmost of equals.
+// A candidate is a union that may be made: its rank above the place where its first part starts, so that the smallest
+// number is the lowest rank, and the leftmost of equals.
 type candidate uint64
 
 func newCandidate(rank uint32, at int) candidate { return candidate(rank)<<32 | candidate(at) }

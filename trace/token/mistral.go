@@ -8,12 +8,15 @@ import (
 
 var (
 	mistral1 = &style{
-		name: "mistral-v1", about: "Mistral 7B v0.1 and v0.2, Mixtral 8x7B; no format for tools, whose JSON joins the first message",
-		models: []string{"mistral-7b-instruct-v0.1", "mistral-7b-instruct-v0.2", "mistral-7b-v0.1", "mistral-7b-v0.2", "mixtral-8x7b"},
+		name: "mistral-v1", about: "Mistral 7B v0.1 and v0.2, Mixtral 8x7B; no format for tools, whose JSON joins " +
+			"the first message",
+		models: []string{"mistral-7b-instruct-v0.1", "mistral-7b-instruct-v0.2", "mistral-7b-v0.1",
+			"mistral-7b-v0.2", "mixtral-8x7b"},
 		format: mistral1Format{},
 	}
 	mistral3 = &style{
-		name: "mistral-v3", about: "Mistral Nemo (V3 Tekken); tools before the last message of the user, which has the system's before it when it is the last of all",
+		name: "mistral-v3", about: "Mistral Nemo (V3 Tekken); tools before the last message of the user, which has " +
+			"the system's before it when it is the last of all",
 		tools:  true,
 		models: []string{"mistral-nemo"},
 		format: mistral3Format{},

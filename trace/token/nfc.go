@@ -9,8 +9,8 @@ import (
 )
 
 // nfc gives Unicode's normal form C. Package norm does, but puts a joiner, U+034F, into every run of more than thirty
-// combining marks, as the Stream-Safe Text Format has it; the reference does not. No normal form adds or takes away that
-// character, so a second count of it shows where this happened.
+// combining marks, as the Stream-Safe Text Format has it; the reference does not. No normal form adds or takes away
+// that character, so a second count of it shows where this happened.
 func nfc(s string) string {
 	const joiner = "\u034f"
 	n := norm.NFC.String(s)
@@ -35,8 +35,8 @@ func composed(s string) string {
 		slices.SortStableFunc(d[i:end], func(a, b rune) int { return combining(a) - combining(b) })
 		i = end
 	}
-	// Then each character joins the last starter before it where the two have a composite, unless one of its own class or a
-	// higher stands between (Unicode Standard Annex 15, section 1.3).
+	// Then each character joins the last starter before it where the two have a composite, unless one of its own class
+	// or a higher stands between (Unicode Standard Annex 15, section 1.3).
 	out := d[:0]
 	starter, last := -1, -1 // class of the last between; -1 for none
 	for _, r := range d {

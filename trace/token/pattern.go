@@ -8,20 +8,24 @@ import (
 	"github.com/dlclark/regexp2"
 )
 
-// A step of a tokenizer.json cuts each piece of the step before: by a splitter, or by a regular expression for which there is
-// none. To either, the piece is the whole text.
+// A step of a tokenizer.json cuts each piece of the step before: by a splitter, or by a regular expression for which
+// there is none. To either, the piece is the whole text.
 type step struct {
 	split   splitter
 	pattern *regexp2.Regexp
 }
 
-// splitters are the patterns of published tokenizer.json files. The last four leave text between their matches, and make
-// pieces of that too.
+// splitters are the patterns of published tokenizer.json files. The last four leave text between their matches, and
+// make pieces of that too.
 var splitters = map[string]splitter{
-	cl100kHead + `\p{N}{1,3}` + cl100kTail:                                                splitCL100K,                                                           // Llama 3, GPT-4
-	cl100kHead + `\p{N}` + cl100kTail:                                                     func(t *classTable, s string, i int) int { return t.cl100k(s, i, 1) }, // Qwen 2 and later: every digit is a piece
-	o200kLower + o200kSuffix + `|` + o200kUpper + o200kSuffix + `|\p{N}{1,3}` + o200kTail: splitO200K,                                                            // GPT-OSS, Llama 4
-	o200kLower + `|` + o200kUpper + `|\p{N}` + o200kTail: func(t *classTable, s string, i int) int { // Tekken of Mistral: no contractions, and every digit is a piece
+	// Llama 3, GPT-4
+	cl100kHead + `\p{N}{1,3}` + cl100kTail: splitCL100K,
+	// Qwen 2 and later: every digit is a piece
+	cl100kHead + `\p{N}` + cl100kTail: func(t *classTable, s string, i int) int { return t.cl100k(s, i, 1) },
+	// GPT-OSS, Llama 4
+	o200kLower + o200kSuffix + `|` + o200kUpper + o200kSuffix + `|\p{N}{1,3}` + o200kTail: splitO200K,
+	o200kLower + `|` + o200kUpper + `|\p{N}` + o200kTail: func(t *classTable, s string, i int) int {
+		// Tekken of Mistral: no contractions, and every digit is a piece
 		return t.o200k(s, i, 1, func(string, int) int { return 0 })
 	},
 	gpt2Pattern:     splitGPT2,
@@ -62,9 +66,9 @@ func newStep(pattern string) (step, error) {
 	return step{pattern: re}, nil
 }
 
-// checkPattern refuses what Oniguruma and the engine here understand differently, or may: sets within sets, intersections,
-// most escapes by a letter or digit, groups with names or options, and an anchor at the start of lines. (Possessive repetition
-// is an error to the engine.)
+// checkPattern refuses what Oniguruma and the engine here understand differently, or may: sets within sets,
+// intersections, most escapes by a letter or digit, groups with names or options, and an anchor at the start of lines.
+// (Possessive repetition is an error to the engine.)
 func checkPattern(p string) error {
 	set := false
 	for i := 0; i < len(p); i++ {
@@ -72,7 +76,8 @@ func checkPattern(p string) error {
 		bad := false
 		switch {
 		case p[i] == '\\':
-			bad = len(rest) < 2 || (isASCIILetter(rest[1]) || isDigit(rest[1])) && strings.IndexByte("dDsSpPrntfu", rest[1]) < 0
+			bad = len(rest) < 2 || (isASCIILetter(rest[1]) || isDigit(rest[1])) &&
+				strings.IndexByte("dDsSpPrntfu", rest[1]) < 0
 			i++
 		case set:
 			bad = p[i] == '[' || strings.HasPrefix(rest, "&&")
@@ -88,10 +93,12 @@ func checkPattern(p string) error {
 		case p[i] == '^':
 			bad = true
 		case strings.HasPrefix(rest, "(?"):
-			bad = !hasPrefix(rest, "(?:", "(?=", "(?!", "(?<=", "(?<!", "(?>", "(?i:") && (i > 0 || !hasPrefix(rest, "(?i)"))
+			bad = !hasPrefix(rest, "(?:", "(?=", "(?!", "(?<=", "(?<!", "(?>", "(?i:") &&
+				(i > 0 || !hasPrefix(rest, "(?i)"))
 		}
 		if bad {
-			return fmt.Errorf("regular expression engines disagree on what byte %d of the regular expression begins", i+1)
+			return fmt.Errorf("regular expression engines disagree on what byte %d of the regular expression begins",
+				i+1)
 		}
 	}
 	return nil

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// A Piece is a part of a rendered chat. Text pieces that follow one another are encoded as one text, as a server does that
-// encodes the whole prompt between its special tokens; one that is Alone is encoded by itself.
+// A Piece is a part of a rendered chat. Text pieces that follow one another are encoded as one text, as a server does
+// that encodes the whole prompt between its special tokens; one that is Alone is encoded by itself.
 type Piece struct {
 	Text    string
 	Alone   bool // encoded by itself
@@ -21,8 +21,8 @@ func (p Piece) Starts() bool { return p.Alone || p.Special && !p.lstrip }
 // absent marks the ids of special tokens that a vocabulary lacks. They are above all others.
 const absent = 1 << 31
 
-// markPiece gives the piece of a special token. A tokenizer that lacks it is not the one that the template was made for. The
-// count is then an estimate: the mark still counts as one token, with an id of its own.
+// markPiece gives the piece of a special token. A tokenizer that lacks it is not the one that the template was made
+// for. The count is then an estimate: the mark still counts as one token, with an id of its own.
 func markPiece(tok Tokenizer, spelling string) Piece {
 	p := Piece{Text: spelling, Special: true}
 	e, _ := tok.(*Encoding)
@@ -60,8 +60,8 @@ func (e *Encoding) appendSplit(dst []Piece, text string) []Piece {
 	return dst
 }
 
-// AppendPieces appends the tokens of pieces. The first piece starts a text (see [Piece.Starts]); begin says that nothing
-// stands before it.
+// AppendPieces appends the tokens of pieces. The first piece starts a text (see [Piece.Starts]); begin says that
+// nothing stands before it.
 func AppendPieces(dst []uint32, tok Tokenizer, pieces []Piece, begin bool) []uint32 {
 	for i := 0; i < len(pieces); {
 		p := pieces[i]

@@ -91,7 +91,8 @@ func (d *document) plan() (plan, error) {
 	case p.byteLevel:
 		return p, nil
 	case !p.spaces:
-		return p, fmt.Errorf("pre_tokenizer: neither this nor the normalizer is of a kind that is supported (ByteLevel, Metaspace, Replace of spaces)")
+		return p, fmt.Errorf("pre_tokenizer: neither this nor the normalizer is of a kind that is supported " +
+			"(ByteLevel, Metaspace, Replace of spaces)")
 	case !d.Model.ByteFallback:
 		return p, fmt.Errorf("model.byte_fallback: only true is supported without the pre-tokenizer ByteLevel")
 	case d.Model.IgnoreMerges:
@@ -103,8 +104,10 @@ func (d *document) plan() (plan, error) {
 // The decoders of a family do what AppendText does, and the post-processors add special tokens, or change offsets.
 var (
 	bytesDecoders  = map[string]bool{"ByteLevel": true}
-	spacesDecoders = map[string]bool{"Replace": true, "ByteFallback": true, "Fuse": true, "Strip": true, "Metaspace": true}
-	postProcessors = map[string]bool{"ByteLevel": true, "TemplateProcessing": true, "RobertaProcessing": true, "BertProcessing": true}
+	spacesDecoders = map[string]bool{"Replace": true, "ByteFallback": true, "Fuse": true, "Strip": true,
+		"Metaspace": true}
+	postProcessors = map[string]bool{"ByteLevel": true, "TemplateProcessing": true, "RobertaProcessing": true,
+		"BertProcessing": true}
 )
 
 // normalizer adds a normalizer: NFC with the byte-level alphabet, else those that make "▁" of spaces.
@@ -171,7 +174,8 @@ func (p *plan) spacesPreTokenizer(l located, _ bool) error {
 	if l.Type != "Metaspace" {
 		return l.unsupported()
 	}
-	lead, known := map[string]lead{"": leadAbsent, "always": leadAbsent, "first": leadFirst, "never": leadNone}[l.PrependScheme]
+	lead, known := map[string]lead{"": leadAbsent, "always": leadAbsent, "first": leadFirst,
+		"never": leadNone}[l.PrependScheme]
 	switch {
 	case l.Replacement != "▁":
 		return l.fault(".replacement", `only "▁" is supported`)

@@ -10,7 +10,8 @@ var (
 		format: qwen25Format{},
 	}
 	qwen3 = &style{
-		name: "qwen3", about: "Qwen 3, without one, and without the thoughts of earlier turns; tools in the manner of Hermes",
+		name: "qwen3", about: "Qwen 3, without one, and without the thoughts of earlier turns; tools in the " +
+			"manner of Hermes",
 		tools:  true,
 		models: []string{"qwen3", "qwen-3"},
 		format: qwen3Format{},
@@ -23,7 +24,8 @@ const (
 	qwenTools      = "# Tools\n\nYou may call one or more functions to assist with the user query.\n\n" +
 		"You are provided with function signatures within <tools></tools> XML tags:\n<tools>"
 	qwenToolsEnd = "\n</tools>\n\nFor each function call, return a json object with function name and arguments " +
-		"within <tool_call></tool_call> XML tags:\n<tool_call>\n{\"name\": <function-name>, \"arguments\": <args-json-object>}\n</tool_call>"
+		"within <tool_call></tool_call> XML tags:\n<tool_call>\n{\"name\": <function-name>, \"arguments\": " +
+		"<args-json-object>}\n</tool_call>"
 )
 
 // A qwenFormat is what the versions of Qwen share.
@@ -140,7 +142,8 @@ func (qwen3Format) render(r *Renderer, c *Chat) {
 	last := len(c.Messages) - 1 // the last message of the user that is not the result of a tool
 	for i := last; i >= 0; i-- {
 		m := &c.Messages[i]
-		if m.Role == "user" && !(strings.HasPrefix(m.Content, "<tool_response>") && strings.HasSuffix(m.Content, "</tool_response>")) {
+		if m.Role == "user" && !(strings.HasPrefix(m.Content, "<tool_response>") &&
+			strings.HasSuffix(m.Content, "</tool_response>")) {
 			last = i
 			break
 		}

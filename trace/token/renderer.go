@@ -11,9 +11,9 @@ import (
 
 // A Template says how a chat becomes the prompt that a model sees. [Template.Renderer] renders with it.
 //
-// The special tokens of a template, such as <|im_start|>, are single tokens where the tokenizer has them. A tokenizer that lacks
-// them is not that of the model, and each still counts as one token. The text of a message stays text, even where it spells a
-// special token. (A server of Hugging Face's makes a special token of that.)
+// The special tokens of a template, such as <|im_start|>, are single tokens where the tokenizer has them. A tokenizer
+// that lacks them is not that of the model, and each still counts as one token. The text of a message stays text, even
+// where it spells a special token. (A server of Hugging Face's makes a special token of that.)
 //
 // The zero Template is "none".
 type Template struct {
@@ -44,8 +44,8 @@ func (c *Chat) bytes() int {
 	return n
 }
 
-// systemPrefix splits off the message of the system that begins a chat and appends the JSON of tools to it, for families
-// without a format for tools.
+// systemPrefix splits off the message of the system that begins a chat and appends the JSON of tools to it, for
+// families without a format for tools.
 func (c *Chat) systemPrefix() (system string, rest []Message) {
 	rest = c.Messages
 	if c.beginsWithSystem() {
@@ -97,8 +97,8 @@ func (t Template) builtIn() *style {
 	return t.style
 }
 
-// A Renderer renders chats for one goroutine. It remembers the JSON of recent tools and calls, since the turns of a conversation
-// repeat them, and keeps it in memory as long as it lives.
+// A Renderer renders chats for one goroutine. It remembers the JSON of recent tools and calls, since the turns of a
+// conversation repeat them, and keeps it in memory as long as it lives.
 type Renderer struct {
 	t      Template
 	tok    Tokenizer
@@ -118,8 +118,8 @@ const maxRemembered = 4 << 20
 // Renderer makes a renderer for prompts that tok encodes.
 func (t Template) Renderer(tok Tokenizer) *Renderer { return &Renderer{t: t, tok: tok} }
 
-// Render renders a chat up to the beginning of the assistant's answer. The pieces are valid until the next call. Only templates
-// from a file fail; the error quotes nothing of the chat.
+// Render renders a chat up to the beginning of the assistant's answer. The pieces are valid until the next call. Only
+// templates from a file fail; the error quotes nothing of the chat.
 func (r *Renderer) Render(c *Chat) ([]Piece, error) {
 	r.pieces = r.pieces[:0]
 	if r.t.file != nil {
@@ -151,8 +151,8 @@ func (r *Renderer) Name(model string) string {
 	return cmp.Or(r.t.Name, noTemplate.name)
 }
 
-// Foreign reports whether the tokenizer lacks special tokens of the template, and so is not that of its models. It is false for
-// "auto" and for templates from a file, where this is unknown.
+// Foreign reports whether the tokenizer lacks special tokens of the template, and so is not that of its models. It is
+// false for "auto" and for templates from a file, where this is unknown.
 func (t Template) Foreign(tok Tokenizer) bool {
 	if t.style == nil {
 		return false
@@ -217,8 +217,8 @@ type call struct {
 	text      string // of the arguments as the source has it
 }
 
-// parseCalls reads the calls of a message. Arguments in a string of JSON are decoded, as servers do before they render. A text
-// that is not a list of calls gives none.
+// parseCalls reads the calls of a message. Arguments in a string of JSON are decoded, as servers do before they render.
+// A text that is not a list of calls gives none.
 func (r *Renderer) parseCalls(text string) []call {
 	if found, ok := r.calls[text]; ok {
 		return found

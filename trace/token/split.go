@@ -68,8 +68,8 @@ func (t *classTable) o200k(s string, i, digits int, suffix func(s string, i int)
 		next := i + n
 		end, hasLower := t.word(s, next)
 		if !hasLower && c&lower != 0 {
-			// A mark before capitals, or before no word at all. The first alternative fails with the mark as its leading
-			// character, and then matches with the mark as the whole word.
+			// A mark before capitals, or before no word at all. The first alternative fails with the mark as its
+			// leading character, and then matches with the mark as the whole word.
 			end, _ = t.word(s, i)
 		}
 		if end > next || c&lower != 0 {
@@ -87,8 +87,9 @@ func (t *classTable) o200k(s string, i, digits int, suffix func(s string, i int)
 	return t.symbols(s, i, true)
 }
 
-// word gives the end of the word of o200k_base at s[i], without leading character and contraction, and which of the first
-// two alternatives found it: the first, whose word ends in lower, or the second, all upper. With no word the end is i.
+// word gives the end of the word of o200k_base at s[i], without leading character and contraction, and which of the
+// first two alternatives found it: the first, whose word ends in lower, or the second, all upper. With no word the end
+// is i.
 func (t *classTable) word(s string, i int) (end int, hasLower bool) {
 	both := i // end of the last character in both sets: as far as the greedy run of upper must give back
 	for end = i; end < len(s); {
@@ -110,8 +111,8 @@ func (t *classTable) word(s string, i int) (end int, hasLower bool) {
 	return end, false
 }
 
-// contraction gives the length of (?i:'s|'t|'re|'ve|'m|'ll|'d) at s[i], or 0. The long s, U+017F, is an s to a pattern that
-// ignores case, as it is to tiktoken.
+// contraction gives the length of (?i:'s|'t|'re|'ve|'m|'ll|'d) at s[i], or 0. The long s, U+017F, is an s to a pattern
+// that ignores case, as it is to tiktoken.
 func contraction(s string, i int) int {
 	if i+1 >= len(s) || s[i] != '\'' {
 		return 0
@@ -151,8 +152,8 @@ func (t *classTable) symbols(s string, i int, slash bool) int {
 	return i
 }
 
-// blanks is the last three alternatives: a run of white space up to its last line end; else all of it at the end of the text;
-// else all but its last character, which leads the next piece; else that one character.
+// blanks is the last three alternatives: a run of white space up to its last line end; else all of it at the end of the
+// text; else all but its last character, which leads the next piece; else that one character.
 func (t *classTable) blanks(s string, i int) int {
 	afterNewline, last, end := i, i, i
 	for end < len(s) {
@@ -231,8 +232,8 @@ func splitNumbers(most int) splitter {
 	}
 }
 
-// DeepSeek V3 and R1 cut a text three times, each time the pieces of the time before: at numbers, at runs of Chinese and
-// Japanese characters, and at words.
+// DeepSeek V3 and R1 cut a text three times, each time the pieces of the time before: at numbers, at runs of Chinese
+// and Japanese characters, and at words.
 
 // splitHanKana is [一-龥぀-ゟ゠-ヿ]+, with what lies between.
 func splitHanKana(_ *classTable, s string, i int) int {
@@ -256,7 +257,8 @@ func splitHanKana(_ *classTable, s string, i int) int {
 
 func isHanKana(r rune) bool { return r >= '一' && r <= '龥' || r >= '\u3040' && r <= '\u30ff' }
 
-// splitDeepSeek is the last of the three. Controls and numbers match nothing, unless letters follow; a run of them is a piece.
+// splitDeepSeek is the last of the three. Controls and numbers match nothing, unless letters follow; a run of them is a
+// piece.
 //
 //	[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+
 //	[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+
@@ -315,10 +317,10 @@ func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
 func isASCIILetter(b byte) bool { return b|0x20 >= 'a' && b|0x20 <= 'z' }
 
-// The joints say where a text of SentencePiece's kind can be cut although nothing splits it: between two characters that stand
-// next to each other in no token that merging makes. No merge ever reaches across such a place, so the pieces encode to what
-// the whole would, and short pieces are found in the vocabulary or the cache. In practice a text is cut before almost every
-// word, and between most words and their punctuation.
+// The joints say where a text of SentencePiece's kind can be cut although nothing splits it: between two characters
+// that stand next to each other in no token that merging makes. No merge ever reaches across such a place, so the
+// pieces encode to what the whole would, and short pieces are found in the vocabulary or the cache. In practice a text
+// is cut before almost every word, and between most words and their punctuation.
 //
 // All characters beyond ASCII count as one, and are never cut apart: j[RuneSelf][RuneSelf] is true.
 type joints [utf8.RuneSelf + 1][utf8.RuneSelf + 1]bool

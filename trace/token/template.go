@@ -7,7 +7,8 @@ import (
 
 // styles are the templates that are built in.
 func styles() []*style {
-	return []*style{noTemplate, chatML, qwen25, qwen3, llama2, llama3, llama31, llama32, mistral1, mistral3, gemma, deepSeek3, phi3, gptOSS}
+	return []*style{noTemplate, chatML, qwen25, qwen3, llama2, llama3, llama31, llama32, mistral1, mistral3, gemma,
+		deepSeek3, phi3, gptOSS}
 }
 
 // autoName is the one name that is of no style.
@@ -52,9 +53,9 @@ func (t Template) For(model string) Template {
 	return Template{Name: f.name, style: f}
 }
 
-// byModel gives the style of a model: the one with the longest part that the name contains, in lower case and with hyphens,
-// since llama-3.1 contains llama-3. A part is not found before another digit, nor before a point and a digit: qwen3.5 is no
-// qwen3.
+// byModel gives the style of a model: the one with the longest part that the name contains, in lower case and with
+// hyphens, since llama-3.1 contains llama-3. A part is not found before another digit, nor before a point and a digit:
+// qwen3.5 is no qwen3.
 func byModel(model string) *style {
 	name := strings.NewReplacer("_", "-", " ", "-").Replace(strings.ToLower(model))
 	best, length := noTemplate, 0
@@ -74,7 +75,8 @@ func byModel(model string) *style {
 	return best
 }
 
-// AppendMessage appends the tokens of one message. It is for templates that render each message by itself: none and chatml.
+// AppendMessage appends the tokens of one message. It is for templates that render each message by itself: none and
+// chatml.
 func (t Template) AppendMessage(dst []uint32, tok Tokenizer, role, content string) []uint32 {
 	r := t.Renderer(tok)
 	t.builtIn().render(r, &Chat{Messages: []Message{{Role: role, Content: content}}})
@@ -88,8 +90,8 @@ func (t Template) AppendGeneration(dst []uint32, tok Tokenizer) []uint32 {
 	return AppendPieces(dst, tok, r.pieces, len(dst) == 0)
 }
 
-// Marked is "none" with n tokens before each message and before the answer: for a template of which nothing is known but how
-// many tokens a message has beside its content.
+// Marked is "none" with n tokens before each message and before the answer: for a template of which nothing is known
+// but how many tokens a message has beside its content.
 func Marked(n int) Template {
 	return Template{style: &style{name: noTemplate.name, format: markedFormat{n: n}}}
 }
@@ -118,7 +120,8 @@ func (f markedFormat) answer(r *Renderer) {
 var (
 	noTemplate = &style{name: "none", about: "nothing: the contents one after the other", format: plainFormat{}}
 	chatML     = &style{
-		name: "chatml", about: "ChatML with its marks as ordinary text, as reprise serve counts; tools as JSON in a system message",
+		name: "chatml", about: "ChatML with its marks as ordinary text, as reprise serve counts; tools as JSON in a " +
+			"system message",
 		format: chatMLFormat{},
 	}
 )

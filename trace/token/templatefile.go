@@ -33,17 +33,18 @@ type fileTemplate struct {
 	limits   jinja.Limits
 }
 
-// OpenTemplateAny gives a template by its name, as [OpenTemplate] does, or reads a chat template in Jinja as it comes with a
-// model, by the path of a file of it alone (chat_template.jinja), of a chat_template.json or a tokenizer_config.json with a
-// chat_template, or of a directory that has one of them, of which the first in this order is taken, as servers do.
+// OpenTemplateAny gives a template by its name, as [OpenTemplate] does, or reads a chat template in Jinja as it comes
+// with a model, by the path of a file of it alone (chat_template.jinja), of a chat_template.json or a
+// tokenizer_config.json with a chat_template, or of a directory that has one of them, of which the first in this order
+// is taken, as servers do.
 //
-// A template in a file is rendered as transformers' apply_chat_template does, with add_generation_prompt. Messages are given to
-// it as vLLM gives them: arguments of calls as objects, a missing content as an empty text. The date that strftime_now tells is
-// that of the request. bos_token and eos_token are those of the tokenizer_config.json, which may stand beside the template;
-// without it they are empty.
+// A template in a file is rendered as transformers' apply_chat_template does, with add_generation_prompt. Messages are
+// given to it as vLLM gives them: arguments of calls as objects, a missing content as an empty text. The date that
+// strftime_now tells is that of the request. bos_token and eos_token are those of the tokenizer_config.json, which may
+// stand beside the template; without it they are empty.
 //
-// Such a template may take 10 million steps and make 256 MiB of text for one chat. Its name is "jinja:" and the first 16 digits
-// of its SHA-256.
+// Such a template may take 10 million steps and make 256 MiB of text for one chat. Its name is "jinja:" and the first
+// 16 digits of its SHA-256.
 func OpenTemplateAny(nameOrPath string) (Template, error) {
 	t, err := OpenTemplate(nameOrPath)
 	if err == nil {
@@ -126,8 +127,8 @@ func readAtMost(path string, n int64) ([]byte, error) {
 // A templateConfig holds the fields of a tokenizer_config.json that templates need.
 type templateConfig struct{ plain, tools, bos, eos string }
 
-// parseConfig reads a tokenizer_config.json; ok reports whether it is a JSON object at all. Of several templates transformers
-// takes the one named default, and tool_use for a chat with tools.
+// parseConfig reads a tokenizer_config.json; ok reports whether it is a JSON object at all. Of several templates
+// transformers takes the one named default, and tool_use for a chat with tools.
 func parseConfig(text []byte) (c templateConfig, ok bool) {
 	var raw struct {
 		Template json.RawMessage `json:"chat_template"`
@@ -182,8 +183,8 @@ type fileScope struct {
 	at   time.Time
 }
 
-// ErrRefused is the error for a chat that the template itself refuses (raise_exception). A server would have refused the
-// request.
+// ErrRefused is the error for a chat that the template itself refuses (raise_exception). A server would have refused
+// the request.
 var ErrRefused = errors.New("the template refuses the conversation (raise_exception)")
 
 // renderFile renders a chat with a template from a file.
@@ -240,7 +241,8 @@ func (r *Renderer) messages(c *Chat, hidden hiding) *jinja.List {
 		if calls := r.parseCalls(hidden.apply(m.Calls)); len(calls) > 0 {
 			items := jinja.NewList()
 			for _, call := range calls {
-				items.Items = append(items.Items, jinja.NewDict().Set("id", call.id).Set("type", "function").Set("function", call.function))
+				items.Items = append(items.Items,
+					jinja.NewDict().Set("id", call.id).Set("type", "function").Set("function", call.function))
 			}
 			d.Set("tool_calls", items)
 		}
@@ -255,9 +257,9 @@ func (r *Renderer) messages(c *Chat, hidden hiding) *jinja.List {
 	return list
 }
 
-// A hiding keeps a message that spells a special token from making one. In the texts that a template gets, mark stands after the
-// first character of the spelling; it is removed again from what the template renders. It is a character that the texts lack, or
-// "" where no text spells a special token, which is nearly always.
+// A hiding keeps a message that spells a special token from making one. In the texts that a template gets, mark stands
+// after the first character of the spelling; it is removed again from what the template renders. It is a character that
+// the texts lack, or "" where no text spells a special token, which is nearly always.
 type hiding struct {
 	e    *Encoding
 	mark string
@@ -334,7 +336,8 @@ func (h hiding) undo(pieces []Piece) {
 
 // strftime is Python's strftime, for the codes that templates use.
 func strftime(t time.Time, format string) string {
-	codes := map[byte]string{'Y': "2006", 'm': "01", 'd': "02", 'H': "15", 'M': "04", 'S': "05", 'b': "Jan", 'B': "January", 'a': "Mon",
+	codes := map[byte]string{'Y': "2006", 'm': "01", 'd': "02", 'H': "15", 'M': "04", 'S': "05", 'b': "Jan",
+		'B': "January", 'a': "Mon",
 		'A': "Monday", 'y': "06", 'p': "PM", 'I': "03", 'j': "002", 'F': "2006-01-02", 'T': "15:04:05"}
 	var b strings.Builder
 	for i := 0; i < len(format); i++ {

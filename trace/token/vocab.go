@@ -17,23 +17,24 @@ const (
 	maxTokens = 1 << 20            // o200k_base has 199,998, Gemma 3 has 262,145
 )
 
-// A vocab maps the bytes of a token to its id and back. The id is also the rank of the merge that makes the token, unless
-// there is a list of merges.
+// A vocab maps the bytes of a token to its id and back. The id is also the rank of the merge that makes the token,
+// unless there is a list of merges.
 //
-// All tokens lie end to end in one string, found through an open-addressed table of four bytes a slot. A Go map from string
-// to int takes twice the memory. Most look-ups are for pairs that do not merge, and the tag in the slot turns those away without
-// touching the text.
+// All tokens lie end to end in one string, found through an open-addressed table of four bytes a slot. A Go map from
+// string to int takes twice the memory. Most look-ups are for pairs that do not merge, and the tag in the slot turns
+// those away without touching the text.
 type vocab struct {
-	text    string   // every token, in id order
-	off     []uint32 // token id is text[off[id]:off[id+1]]; an id that stands for nothing is empty
-	slots   []uint32 // the pieces that are one token
-	mask    uint64
-	seed    maphash.Seed    // of this process, so that no input can be made to collide
-	single  [256]uint32     // ids of the one-byte tokens
-	double  [1 << 16]uint32 // ranks of the unions of two bytes, by first byte then second, or none: the start of every merge
-	longest int             // length of the longest token in bytes
-	pairs   *pairs          // the list of merges, or nil
-	chars   bool            // pieces start as characters, and only those that are no token as bytes
+	text   string   // every token, in id order
+	off    []uint32 // token id is text[off[id]:off[id+1]]; an id that stands for nothing is empty
+	slots  []uint32 // the pieces that are one token
+	mask   uint64
+	seed   maphash.Seed // of this process, so that no input can be made to collide
+	single [256]uint32  // ids of the one-byte tokens
+	// ranks of the unions of two bytes, by first byte then second, or none: the start of every merge
+	double  [1 << 16]uint32
+	longest int    // length of the longest token in bytes
+	pairs   *pairs // the list of merges, or nil
+	chars   bool   // pieces start as characters, and only those that are no token as bytes
 }
 
 func newVocab(text string, off []uint32) *vocab {
@@ -115,8 +116,8 @@ func (v *vocab) rank(s string) uint32 {
 
 // A pairs is a list of merges: which neighbouring tokens become one, the earlier in the list the sooner.
 //
-// It is an open-addressed table of eight bytes a slot: the two ids above the rank plus one. Zero is an empty slot. A Go map
-// takes three times the memory and twice the time.
+// It is an open-addressed table of eight bytes a slot: the two ids above the rank plus one. Zero is an empty slot. A Go
+// map takes three times the memory and twice the time.
 type pairs struct {
 	slots []uint64
 	mask  uint64
@@ -132,7 +133,8 @@ const (
 
 func newPairs(merges int) *pairs {
 	size := 1 << bits.Len(uint(merges+merges/2)) // at most two thirds full
-	return &pairs{slots: make([]uint64, size), mask: uint64(size - 1), seed: rand.Uint64() | 1, made: make([]uint32, 0, merges)}
+	return &pairs{slots: make([]uint64, size), mask: uint64(size - 1), seed: rand.Uint64() | 1,
+		made: make([]uint32, 0, merges)}
 }
 
 // add appends a merge. Of two merges of the same pair the later counts, as in the reference.

@@ -5,12 +5,13 @@ import (
 	"strings"
 )
 
-// Words is a round-trip-stable vocabulary: the words (some are only stems or syllables) of two or more letters a–z for which
-// both the word and the word after a space are single tokens: 7,294 in cl100k_base, 10,483 in o200k_base, 3,901 in p50k_base
-// and r50k_base. A text of such words, each after a space, always encodes to exactly their Spaced ids, whatever their number
-// and order: the split patterns cut before every space that a letter follows, and a piece that is a token is never cut
-// further. So a prompt can be written with an exact number of tokens, and cut between any two. Sequences of ids drawn from a
-// whole vocabulary lack this: decoded and encoded again, few beyond a hundred tokens come back.
+// Words is a round-trip-stable vocabulary: the words (some are only stems or syllables) of two or more letters a–z for
+// which both the word and the word after a space are single tokens: 7,294 in cl100k_base, 10,483 in o200k_base, 3,901
+// in p50k_base and r50k_base. A text of such words, each after a space, always encodes to exactly their Spaced ids,
+// whatever their number and order: the split patterns cut before every space that a letter follows, and a piece that is
+// a token is never cut further. So a prompt can be written with an exact number of tokens, and cut between any two.
+// Sequences of ids drawn from a whole vocabulary lack this: decoded and encoded again, few beyond a hundred tokens come
+// back.
 //
 // The first word of a text may stand without its space, and is then its Bare id, since many chat templates trim.
 //
@@ -24,17 +25,17 @@ import (
 //   - With a split pattern that has no splitter of its own the words are tried, all in one text; there are none if its pieces
 //     do not keep a space with the word after it.
 //
-// The slices have one length, which may be 0 for a tokenizer.json; the index is the number of the word. Words are in the order
-// of their Spaced ids, which is roughly that of their frequency.
+// The slices have one length, which may be 0 for a tokenizer.json; the index is the number of the word. Words are in
+// the order of their Spaced ids, which is roughly that of their frequency.
 type Words struct {
 	Spaced []uint32 // id of " " + Text[i]
 	Bare   []uint32 // id of Text[i]
 	Text   []string
 }
 
-// findWords finds the words of an encoding; j is nil for tiktoken's. Words that something else in a tokenizer.json interferes
-// with are left out: merges across a space, an added token, a pattern that cuts words. The rest is tried in one text; if
-// that does not come back, there are no words.
+// findWords finds the words of an encoding; j is nil for tiktoken's. Words that something else in a tokenizer.json
+// interferes with are left out: merges across a space, an added token, a pattern that cuts words. The rest is tried in
+// one text; if that does not come back, there are no words.
 func findWords(e *Encoding, j *joints) *Words {
 	v, w := e.vocab, new(Words)
 	for id := range uint32(v.len()) {

@@ -43,28 +43,39 @@ const (
 )
 
 var findingTable = [findings]finding{
-	CacheAdded:     {key: "cached_added_to_input", says: "whose cached tokens stand beside the input count, and were added to it"},
-	CacheTaken:     {key: "cached_taken_as_within", says: "whose cached tokens were taken as part of the input count, which nothing in them shows"},
-	ReasoningAdded: {key: "reasoning_added_to_output", says: "whose reasoning tokens stand beside the output count, and were added to it"},
+	CacheAdded: {key: "cached_added_to_input",
+		says: "whose cached tokens stand beside the input count, and were added to it"},
+	CacheTaken: {key: "cached_taken_as_within",
+		says: "whose cached tokens were taken as part of the input count, which nothing in them shows"},
+	ReasoningAdded: {key: "reasoning_added_to_output",
+		says: "whose reasoning tokens stand beside the output count, and were added to it"},
 	TotalOff: {key: "total_unexplained",
-		says: "whose total is not the sum of their input and output tokens: the two counts were taken, and the total was not"},
-	OutputUnseen: {key: "output_unseen", says: "whose output count cannot be checked, since their text cannot hold so many tokens: " +
-		"reasoning was hidden without a count of it, or tokens have no text"},
+		says: "whose total is not the sum of their input and output tokens: the two counts were taken, and the " +
+			"total was not"},
+	OutputUnseen: {key: "output_unseen",
+		says: "whose output count cannot be checked, since their text cannot hold so many tokens: " +
+			"reasoning was hidden without a count of it, or tokens have no text"},
 
-	CacheOver:       {"cached_above_input", "that count more cached tokens than input tokens", ofCached},
-	CacheBeyond:     {"cached_beyond_input", "that count more cached tokens than input tokens, of which they are a part by their names", ofInput | ofCached},
-	ReasoningOver:   {"reasoning_above_output", "that count more reasoning tokens than output tokens", ofOutput},
-	ReasoningBeyond: {"reasoning_beyond_output", "that count more reasoning tokens than output tokens, of which they are a part by the total", ofOutput},
-	TotalBelow:      {"total_below_parts", "whose total is less than their input and output tokens together", ofInput | ofCached | ofOutput},
-	NoCount:         {"no_count", "that have a number which is no count: negative, a fraction, or above 2147483647", 0},
-	OutputFell:      {"output_fell", "whose output count fell while they came", ofOutput},
-	InputChanged:    {"input_changed", "whose input count changed while they came", ofInput | ofCached},
+	CacheOver: {"cached_above_input", "that count more cached tokens than input tokens", ofCached},
+	CacheBeyond: {"cached_beyond_input",
+		"that count more cached tokens than input tokens, of which they are a part by their names", ofInput | ofCached},
+	ReasoningOver: {"reasoning_above_output", "that count more reasoning tokens than output tokens", ofOutput},
+	ReasoningBeyond: {"reasoning_beyond_output",
+		"that count more reasoning tokens than output tokens, of which they are a part by the total", ofOutput},
+	TotalBelow: {"total_below_parts", "whose total is less than their input and output tokens together",
+		ofInput | ofCached | ofOutput},
+	NoCount:      {"no_count", "that have a number which is no count: negative, a fraction, or above 2147483647", 0},
+	OutputFell:   {"output_fell", "whose output count fell while they came", ofOutput},
+	InputChanged: {"input_changed", "whose input count changed while they came", ofInput | ofCached},
 
-	InputAbovePrompt: {"input_above_prompt", "that count far more input tokens than their requests can hold", ofInput | ofCached},
-	OutputAboveAsked: {"output_above_asked", "that count more output tokens than were asked for at most, and have no text for them", ofOutput},
-	OutputAboveTime:  {"output_above_time", "that count more output tokens than any model makes in their time, and have no text for them", ofOutput},
-	OutputBelowText:  {"output_below_text", "that count far fewer output tokens than their text has", ofOutput},
-	OutputOfNone:     {"output_of_none", "that count output tokens, and generate none", ofOutput},
+	InputAbovePrompt: {"input_above_prompt", "that count far more input tokens than their requests can hold",
+		ofInput | ofCached},
+	OutputAboveAsked: {"output_above_asked",
+		"that count more output tokens than were asked for at most, and have no text for them", ofOutput},
+	OutputAboveTime: {"output_above_time",
+		"that count more output tokens than any model makes in their time, and have no text for them", ofOutput},
+	OutputBelowText: {"output_below_text", "that count far fewer output tokens than their text has", ofOutput},
+	OutputOfNone:    {"output_of_none", "that count output tokens, and generate none", ofOutput},
 }
 
 // String says what was found, of records: to be shown with their number.

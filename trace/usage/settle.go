@@ -60,7 +60,8 @@ func (e evidence) shows() bool { return e.beside != e.within }
 
 // amounts are the counts of the parts.
 func (c *Counts) amounts() [parts]int64 {
-	return [parts]int64{cachePart: c.n[Cached] + c.n[Written], toolsPart: c.n[Tools], reasoningPart: c.n[Reasoning], thoughtsPart: c.n[Thoughts]}
+	return [parts]int64{cachePart: c.n[Cached] + c.n[Written], toolsPart: c.n[Tools], reasoningPart: c.n[Reasoning],
+		thoughtsPart: c.n[Thoughts]}
 }
 
 // resolve makes Body the dialect that the names of the counts say.
@@ -107,7 +108,8 @@ func (c *Counts) shown(d Dialect) (by [parts]evidence, explained bool) {
 		}
 	}
 
-	for part, whole := range [parts]Kind{cachePart: Input, toolsPart: Input, reasoningPart: Output, thoughtsPart: Output} {
+	for part, whole := range [parts]Kind{cachePart: Input, toolsPart: Input, reasoningPart: Output,
+		thoughtsPart: Output} {
 		if _, has := c.Get(whole); has && amounts[part] > c.n[whole] && (part != cachePart || d == Relayed) {
 			by[part] = evidence{beside: 1}
 		}
@@ -170,7 +172,8 @@ func (c *Counts) Settle(d Dialect) (t Tokens, found Findings, _ error) {
 	}
 
 	input, output := c.n[Input], c.n[Output]
-	for part, count := range [parts]*int64{cachePart: &input, toolsPart: &input, reasoningPart: &output, thoughtsPart: &output} {
+	for part, count := range [parts]*int64{cachePart: &input, toolsPart: &input, reasoningPart: &output,
+		thoughtsPart: &output} {
 		if beside[part] {
 			*count += amounts[part]
 		}

@@ -29,7 +29,8 @@ func (t *Tally) counts() [findings]*int64 {
 		ReasoningAdded: &t.ReasoningAdded, ReasoningOver: &t.ReasoningOver, TotalOff: &t.TotalOff,
 		CacheBeyond: &t.CacheBeyond, ReasoningBeyond: &t.ReasoningBeyond, TotalBelow: &t.TotalBelow,
 		NoCount: &t.NoCount, OutputFell: &t.OutputFell, InputChanged: &t.InputChanged,
-		InputAbovePrompt: &t.InputAbovePrompt, OutputAboveAsked: &t.OutputAboveAsked, OutputAboveTime: &t.OutputAboveTime,
+		InputAbovePrompt: &t.InputAbovePrompt, OutputAboveAsked: &t.OutputAboveAsked,
+		OutputAboveTime: &t.OutputAboveTime,
 		OutputBelowText: &t.OutputBelowText, OutputOfNone: &t.OutputOfNone, OutputUnseen: &t.OutputUnseen}
 }
 

@@ -21,7 +21,8 @@ func Process(p Paths) Status {
 		network = noNetwork()
 	}
 	abi, files := landlock(p)
-	return Status{CoreDumps: said("off", dumps), Network: said("seccomp", network), Files: said(fmt.Sprintf("landlock abi %d", abi), files)}
+	return Status{CoreDumps: said("off", dumps), Network: said("seccomp", network),
+		Files: said(fmt.Sprintf("landlock abi %d", abi), files)}
 }
 
 // NoDumps switches core dumps off, for good. A core_pattern that begins with a pipe

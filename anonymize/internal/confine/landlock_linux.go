@@ -100,7 +100,8 @@ func (s *ruleset) rule(path string, rights uint64) error {
 		rights &= ofFiles
 	}
 	attr := unix.LandlockPathBeneathAttr{Allowed_access: rights & s.rights, Parent_fd: int32(fd)}
-	if _, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(s.fd), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&attr)), 0, 0, 0); errno != 0 && errno != unix.EBADFD {
+	if _, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(s.fd), unix.LANDLOCK_RULE_PATH_BENEATH,
+		uintptr(unsafe.Pointer(&attr)), 0, 0, 0); errno != 0 && errno != unix.EBADFD {
 		return errno
 	}
 	return nil // EBADFD is a pipe without a name, such as /dev/stdin may be, and passes without a rule

@@ -16,13 +16,13 @@ import (
 // packages that only tests import, whose names end in test. They only sink: a commit that raises
 // one says why the code is worth more than what it adds to.
 var budgets = map[string]int{
-	"anonymize": 13_750,
+	"anonymize": 14_030,
 	"cmd":       25_930,
-	"datasets":  28_890,
+	"datasets":  29_220,
 	"examples":  1_000,
 	"replay":    63_600,
-	"synth":     15_850,
-	"trace":     34_440,
+	"synth":     16_080,
+	"trace":     34_935,
 }
 
 // slack is how far below its budget a folder may be before the budget has to sink.
@@ -38,7 +38,7 @@ var rootNames = []string{".ci", ".github", ".gitignore", "CHANGELOG.md", "CONTRI
 // Lines beyond so many columns, a tab counting as four, are at most one in so many of a folder.
 const (
 	columns   = 120
-	oneWideIn = 50
+	oneWideIn = 200
 )
 
 // A size is how many lines of Go a folder has, and how many of them are beyond [columns].

@@ -203,7 +203,8 @@ func dated(text, at string) string {
 
 // criLine is what stands before a line in the CRI format: the date, the stream, and F for a full
 // line or P for a part.
-var criLine = regexp.MustCompile(`^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)) (stdout|stderr) ([FP])(?::\S*)? `)
+var criLine = regexp.MustCompile(
+	`^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)) (stdout|stderr) ([FP])(?::\S*)? `)
 
 // containerPieceOf takes a line of the log apart.
 func containerPieceOf(raw []byte) (piece containerPiece, ok bool) {

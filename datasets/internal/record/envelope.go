@@ -18,9 +18,12 @@ var (
 		"rows", "value", "entries"}
 	envelopeKeys = []string{"object", "meta", "metadata", "cursor", "cursors", "next", "next_cursor", "nextCursor",
 		"next_page", "next_page_token", "nextPageToken",
-		"has_more", "hasMore", "count", "total", "total_count", "totalCount", "page", "pages", "limit", "offset", "pagination", "paging",
-		"success", "errors", "messages", "status", "code", "message", "result_info", "first_id", "last_id", "schema", "version", "generated_at", "exported_at", "@odata.context", "nextLink",
-		"statistics", "searchedLogStreams", "nextToken", "nextForwardToken", "nextBackwardToken", "queryLanguage", "encryptionKey"}
+		"has_more", "hasMore", "count", "total", "total_count", "totalCount", "page", "pages", "limit", "offset",
+		"pagination", "paging",
+		"success", "errors", "messages", "status", "code", "message", "result_info", "first_id", "last_id", "schema",
+		"version", "generated_at", "exported_at", "@odata.context", "nextLink",
+		"statistics", "searchedLogStreams", "nextToken", "nextForwardToken", "nextBackwardToken",
+		"queryLanguage", "encryptionKey"}
 )
 
 // listsRecords reports whether a list is of records, by what it begins with: of objects, or of

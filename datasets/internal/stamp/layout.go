@@ -257,7 +257,8 @@ func (c *Clock) settleOrder(sample []Stamp) string {
 		const day = "2 January 2006"
 		return fmt.Sprintf("the dates can be read in two ways, and none of the first ones decides. Choose one:\n  "+
 			"%s reads the first as %s\n  %s reads it as %s",
-			timeFormatFlag(open.layout), open.Time.Format(day), timeFormatFlag(monthFirst(open.layout)), open.Swapped.Format(day))
+			timeFormatFlag(open.layout), open.Time.Format(day), timeFormatFlag(monthFirst(open.layout)),
+			open.Swapped.Format(day))
 	}
 	return ""
 }

@@ -45,12 +45,16 @@ func Cases() (all []Case) {
 			Case{api, "it stops before the first token", d.start, "", ending.Incomplete, 0},
 			Case{api, "nothing at all", "", "", ending.Incomplete, 0},
 			Case{api, "an error after a token", d.start + d.pieces["text"] + d.fault, "", ending.InStream, 1},
-			Case{api, "an error in its place", d.fault, `{"error":{"message":"the secret","type":"server_error"}}`, ending.InStream, 0},
-			Case{api, "an error in its place, and the end mark", d.fault + d.done, `{"error":"the secret"}`, ending.InStream, 0},
-			Case{api, "an error of the kind of SGLang", d.start + data(`{"object":"error","message":"the secret","code":500}`), "", ending.InStream, 0},
+			Case{api, "an error in its place", d.fault, `{"error":{"message":"the secret","type":"server_error"}}`,
+				ending.InStream, 0},
+			Case{api, "an error in its place, and the end mark", d.fault + d.done, `{"error":"the secret"}`,
+				ending.InStream, 0},
+			Case{api, "an error of the kind of SGLang",
+				d.start + data(`{"object":"error","message":"the secret","code":500}`), "", ending.InStream, 0},
 		)
 		if d.inChoice != "" {
-			all = append(all, Case{api, "an error inside the choice", d.start + d.pieces["text"] + d.inChoice + d.done, "", ending.InStream, 1})
+			all = append(all, Case{api, "an error inside the choice", d.start + d.pieces["text"] + d.inChoice + d.done,
+				"", ending.InStream, 1})
 		}
 	}
 	return all
@@ -105,18 +109,28 @@ var dialects = map[string]dialect{
 		start: data(`{"id":"c","object":"chat.completion.chunk","model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}`),
 		done:  data("[DONE]"),
 		pieces: map[string]string{
-			"text":                         data(`{"object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":" a"}}]}`),
-			"a refusal":                    data(`{"object":"chat.completion.chunk","choices":[{"index":0,"delta":{"refusal":" no"}}]}`),
-			"reasoning":                    data(`{"object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":null,"reasoning_content":" hm"}}]}`),
-			"reasoning under its new name": data(`{"object":"chat.completion.chunk","choices":[{"index":0,"delta":{"reasoning":" hm"}}]}`),
-			"reasoning in parts":           data(`{"object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":[{"type":"thinking","thinking":[{"type":"text","text":" hm"}]}]}}]}`),
-			"text in parts":                data(`{"object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":[{"type":"text","text":" a"}]}}]}`),
-			"a call of a tool":             data(`{"object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"name":"f","arguments":"{}"}}]}}]}`),
-			"a call of a function":         data(`{"object":"chat.completion.chunk","choices":[{"index":0,"delta":{"function_call":{"arguments":"{}"}}}]}`),
+			"text": data(
+				`{"object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":" a"}}]}`),
+			"a refusal": data(
+				`{"object":"chat.completion.chunk","choices":[{"index":0,"delta":{"refusal":" no"}}]}`),
+			"reasoning": data(
+				`{"object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":null,"reasoning_content":" hm"}}]}`),
+			"reasoning under its new name": data(
+				`{"object":"chat.completion.chunk","choices":[{"index":0,"delta":{"reasoning":" hm"}}]}`),
+			"reasoning in parts": data(
+				`{"object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":[{"type":"thinking","thinking":[{"type":"text","text":" hm"}]}]}}]}`),
+			"text in parts": data(
+				`{"object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":[{"type":"text","text":" a"}]}}]}`),
+			"a call of a tool": data(
+				`{"object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"name":"f","arguments":"{}"}}]}}]}`),
+			"a call of a function": data(
+				`{"object":"chat.completion.chunk","choices":[{"index":0,"delta":{"function_call":{"arguments":"{}"}}}]}`),
 		},
 		end: func(finish string) string {
-			return data(`{"object":"chat.completion.chunk","choices":[{"index":0,"delta":{},"finish_reason":"`+reasonOf(finish)+`"}]}`) +
-				data(`{"object":"chat.completion.chunk","choices":[],"usage":{"prompt_tokens":9,"completion_tokens":`+counted(finish)+`,"total_tokens":11}}`)
+			return data(`{"object":"chat.completion.chunk","choices":[{"index":0,"delta":{},"finish_reason":"`+
+				reasonOf(finish)+`"}]}`) +
+				data(`{"object":"chat.completion.chunk","choices":[],"usage":{"prompt_tokens":9,"completion_tokens":`+
+					counted(finish)+`,"total_tokens":11}}`)
 		},
 		body: func(finish string) string {
 			text := map[bool]string{true: "", false: " a a"}[finish == "nothing"]
@@ -132,11 +146,14 @@ var dialects = map[string]dialect{
 			"text": data(`{"id":"c","object":"text_completion","model":"m","choices":[{"index":0,"text":" a","finish_reason":null}]}`),
 		},
 		end: func(finish string) string {
-			return data(`{"object":"text_completion","choices":[{"index":0,"text":"","finish_reason":"` + reasonOf(finish) + `"}],"usage":{"prompt_tokens":9,"completion_tokens":` + counted(finish) + `,"total_tokens":11}}`)
+			return data(`{"object":"text_completion","choices":[{"index":0,"text":"","finish_reason":"` +
+				reasonOf(finish) + `"}],"usage":{"prompt_tokens":9,"completion_tokens":` + counted(finish) +
+				`,"total_tokens":11}}`)
 		},
 		body: func(finish string) string {
 			text := map[bool]string{true: "", false: " a a"}[finish == "nothing"]
-			return `{"id":"c","object":"text_completion","model":"m","choices":[{"index":0,"text":"` + text + `","finish_reason":"` + reasonOf(finish) +
+			return `{"id":"c","object":"text_completion","model":"m","choices":[{"index":0,"text":"` + text +
+				`","finish_reason":"` + reasonOf(finish) +
 				`"}],"usage":{"prompt_tokens":9,"completion_tokens":` + counted(finish) + `,"total_tokens":11}}`
 		},
 		fault:    data(`{"error":"the secret","error_type":"generation"}`),
@@ -151,7 +168,8 @@ var dialects = map[string]dialect{
 			"a call of a tool": data(`{"type":"response.function_call_arguments.delta","delta":"{}"}`),
 		},
 		end: func(finish string) string {
-			kind := map[string]string{"length": "incomplete", "abort": "cancelled", "timeout": "cancelled", "error": "failed"}[finish]
+			kind := map[string]string{"length": "incomplete", "abort": "cancelled", "timeout": "cancelled",
+				"error": "failed"}[finish]
 			if kind == "" {
 				kind = "completed"
 			}
@@ -164,16 +182,21 @@ var dialects = map[string]dialect{
 		start: data(`{"type":"message_start","message":{"id":"m","type":"message","role":"assistant","model":"m","content":[],"usage":{"input_tokens":9,"output_tokens":0}}}`),
 		done:  data(`{"type":"message_stop"}`),
 		pieces: map[string]string{
-			"text":             data(`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":" a"}}`),
-			"reasoning":        data(`{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":" hm"}}`),
-			"a call of a tool": data(`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{}"}}`),
+			"text": data(
+				`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":" a"}}`),
+			"reasoning": data(
+				`{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":" hm"}}`),
+			"a call of a tool": data(
+				`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{}"}}`),
 		},
 		end: func(finish string) string {
-			return data(`{"type":"message_delta","delta":{"stop_reason":"` + stopReason(finish) + `"},"usage":{"output_tokens":` + counted(finish) + `}}`)
+			return data(`{"type":"message_delta","delta":{"stop_reason":"` + stopReason(finish) +
+				`"},"usage":{"output_tokens":` + counted(finish) + `}}`)
 		},
 		body: func(finish string) string {
 			content := map[bool]string{true: "[]", false: `[{"type":"text","text":" a a"}]`}[finish == "nothing"]
-			return `{"id":"m","type":"message","role":"assistant","model":"m","content":` + content + `,"stop_reason":"` + stopReason(finish) +
+			return `{"id":"m","type":"message","role":"assistant","model":"m","content":` + content +
+				`,"stop_reason":"` + stopReason(finish) +
 				`","usage":{"input_tokens":9,"output_tokens":` + counted(finish) + `}}`
 		},
 		fault: data(`{"type":"error","error":{"type":"overloaded_error","message":"the secret"}}`),
@@ -182,7 +205,8 @@ var dialects = map[string]dialect{
 
 // stopReason is a finish reason in the words of the Messages API.
 func stopReason(finish string) string {
-	if word := map[string]string{"stop": "end_turn", "nothing": "end_turn", "length": "max_tokens"}[finish]; word != "" {
+	if word := map[string]string{"stop": "end_turn", "nothing": "end_turn",
+		"length": "max_tokens"}[finish]; word != "" {
 		return word
 	}
 	return finish
@@ -199,6 +223,8 @@ func responseBody(finish string) string {
 	case "abort", "timeout":
 		status = "cancelled"
 	}
-	output := map[bool]string{true: "[]", false: `[{"type":"message","role":"assistant","content":[{"type":"output_text","text":" a a"}]}]`}[finish == "nothing"]
-	return `{"id":"r","object":"response","status":"` + status + `",` + more + `"model":"m","output":` + output + `,"usage":{"input_tokens":9,"output_tokens":` + counted(finish) + `,"total_tokens":11}}`
+	output := map[bool]string{true: "[]",
+		false: `[{"type":"message","role":"assistant","content":[{"type":"output_text","text":" a a"}]}]`}[finish == "nothing"]
+	return `{"id":"r","object":"response","status":"` + status + `",` + more + `"model":"m","output":` + output +
+		`,"usage":{"input_tokens":9,"output_tokens":` + counted(finish) + `,"total_tokens":11}}`
 }

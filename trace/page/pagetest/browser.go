@@ -42,8 +42,10 @@ func Open(t testing.TB) *Browser {
 	b := &Browser{t: t, dir: t.TempDir()}
 	toRead, toWrite := pipe(t)
 	fromRead, fromWrite := pipe(t)
-	cmd := exec.Command(path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-		"--disable-component-update", "--disable-sync", "--hide-scrollbars", "--user-data-dir="+filepath.Join(b.dir, "profile"), "--remote-debugging-pipe")
+	cmd := exec.Command(path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+		"--disable-background-networking",
+		"--disable-component-update", "--disable-sync", "--hide-scrollbars", "--user-data-dir="+
+			filepath.Join(b.dir, "profile"), "--remote-debugging-pipe")
 	cmd.ExtraFiles = []*os.File{toRead, fromWrite} // which the browser knows as 3 and 4
 	if err := cmd.Start(); err != nil {
 		t.Skipf("the browser does not run here: %v", err)
@@ -147,7 +149,8 @@ type Screen struct {
 	b     *Browser
 	Width int // of the whole page, beyond the window where it runs off
 
-	Plots, Drawn, Errors string // numbers of the plots on the page, of those that were drawn, and of errors of the scripts
+	// numbers of the plots on the page, of those that were drawn, and of errors of the scripts
+	Plots, Drawn, Errors string
 }
 
 // Show loads a page in a window of so many pixels, in the colour scheme light or dark.
@@ -157,8 +160,11 @@ func (b *Browser) Show(html []byte, width, height int, scheme string) *Screen {
 	if err := os.WriteFile(file, html, 0o600); err != nil {
 		b.t.Fatal(err)
 	}
-	b.must("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false}, nil)
-	b.must("Emulation.setEmulatedMedia", map[string]any{"media": "", "features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
+	b.must("Emulation.setDeviceMetricsOverride",
+		map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false}, nil)
+	b.must("Emulation.setEmulatedMedia",
+		map[string]any{"media": "", "features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}},
+		nil)
 	b.must("Page.navigate", map[string]any{"url": "about:blank"}, nil)
 	b.must("Page.navigate", map[string]any{"url": "file://" + file}, nil)
 	s := &Screen{b: b}
@@ -172,7 +178,8 @@ func (b *Browser) Show(html []byte, width, height int, scheme string) *Screen {
 			errors: document.body?.dataset.errors || '', width: document.documentElement?.scrollWidth || 0}`, &now)
 		s.Plots, s.Drawn, s.Errors, s.Width = now.Plots, now.Drawn, now.Errors, now.Width
 		loaded := now.URL == "file:" && now.Ready == "complete"
-		if loaded && now.Plots == now.Drawn || time.Since(begin) > 5*time.Second && loaded || time.Since(begin) > time.Minute {
+		if loaded && now.Plots == now.Drawn || time.Since(begin) > 5*time.Second && loaded ||
+			time.Since(begin) > time.Minute {
 			return s
 		}
 	}
@@ -185,7 +192,8 @@ const printed = 688
 func (b *Browser) Print(html []byte) *Screen {
 	b.t.Helper()
 	s := b.Show(html, printed, 970, "dark") // a reader's dark scheme does not go to paper
-	b.must("Emulation.setEmulatedMedia", map[string]any{"media": "print", "features": []map[string]string{{"name": "prefers-color-scheme", "value": "dark"}}}, nil)
+	b.must("Emulation.setEmulatedMedia", map[string]any{"media": "print",
+		"features": []map[string]string{{"name": "prefers-color-scheme", "value": "dark"}}}, nil)
 	var now struct{ Drawn, Errors string }
 	b.eval(`(dispatchEvent(new Event('beforeprint')), {drawn: document.body.dataset.plotsDrawn || '0', errors: document.body.dataset.errors || ''})`, &now)
 	s.Drawn, s.Errors = now.Drawn, now.Errors

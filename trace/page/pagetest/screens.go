@@ -31,7 +31,8 @@ func FirstScreen(t *testing.T, name string, page interface{ Write(io.Writer) err
 			s := b.Show(html.Bytes(), size[0], size[1], scheme)
 			s.Screenshot(fmt.Sprintf("%s-%d-%s", name, size[0], scheme))
 			if s.Plots != s.Drawn || s.Errors != "" {
-				t.Errorf("%s, %d pixels, %s: %s of %s plots drawn, errors %q", name, size[0], scheme, s.Drawn, s.Plots, s.Errors)
+				t.Errorf("%s, %d pixels, %s: %s of %s plots drawn, errors %q", name, size[0], scheme, s.Drawn,
+					s.Plots, s.Errors)
 			}
 			if s.Width > size[0] {
 				t.Errorf("%s runs off the page: %d pixels wide in a window of %d", name, s.Width, size[0])
@@ -52,7 +53,8 @@ func FirstScreen(t *testing.T, name string, page interface{ Write(io.Writer) err
 			t.Errorf("%s: the first screen does not say %q:\n%s", name, want, answer)
 		}
 	}
-	boxes := append(s.Boxes("header > .headline, header > .first > .figures"), s.Boxes("header > .first figure .plot")...)
+	boxes := append(s.Boxes("header > .headline, header > .first > .figures"),
+		s.Boxes("header > .first figure .plot")...)
 	if len(boxes) < 2 {
 		t.Fatalf("%s: %d elements on the first screen", name, len(boxes))
 	}

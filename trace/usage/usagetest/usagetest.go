@@ -18,9 +18,11 @@ func Dialects() []Dialect {
 		{"anthropic", `{"input_tokens":20,"cache_read_input_tokens":640,"cache_creation_input_tokens":240,"output_tokens":40}`, 900, 640, 40, 0},
 		{"bedrock", `{"inputTokens":20,"outputTokens":40,"totalTokens":940,"cacheReadInputTokens":640,"cacheWriteInputTokens":240}`, 900, 640, 40, 0},
 		{"deepseek", `{"prompt_tokens":900,"completion_tokens":40,"total_tokens":940,"prompt_cache_hit_tokens":640,"prompt_cache_miss_tokens":260}`, 900, 640, 40, 0},
-		{"moonshot", `{"prompt_tokens":900,"completion_tokens":40,"total_tokens":940,"cached_tokens":640}`, 900, 640, 40, 0},
+		{"moonshot", `{"prompt_tokens":900,"completion_tokens":40,"total_tokens":940,"cached_tokens":640}`, 900, 640,
+			40, 0},
 		{"xai", `{"prompt_tokens":900,"completion_tokens":28,"total_tokens":940,"prompt_tokens_details":{"cached_tokens":640},"completion_tokens_details":{"reasoning_tokens":12}}`, 900, 640, 40, 12},
-		{"xai, reasoning alone", `{"prompt_tokens":900,"completion_tokens":0,"total_tokens":940,"completion_tokens_details":{"reasoning_tokens":40}}`, 900, 0, 40, 40},
+		{"xai, reasoning alone",
+			`{"prompt_tokens":900,"completion_tokens":0,"total_tokens":940,"completion_tokens_details":{"reasoning_tokens":40}}`, 900, 0, 40, 40},
 		{"gemini", `{"promptTokenCount":700,"toolUsePromptTokenCount":200,"cachedContentTokenCount":640,"candidatesTokenCount":28,"thoughtsTokenCount":12,"totalTokenCount":940}`, 900, 640, 40, 12},
 	}
 }
@@ -29,7 +31,9 @@ func Dialects() []Dialect {
 func Broken() []Dialect {
 	return []Dialect{
 		{Name: "a total that no sum gives", Usage: `{"prompt_tokens":900,"completion_tokens":40,"total_tokens":1500}`},
-		{Name: "more cached than input", Usage: `{"prompt_tokens":100,"completion_tokens":40,"total_tokens":140,"prompt_tokens_details":{"cached_tokens":640}}`},
-		{Name: "more reasoning than output", Usage: `{"prompt_tokens":900,"completion_tokens":40,"total_tokens":940,"completion_tokens_details":{"reasoning_tokens":70}}`},
+		{Name: "more cached than input",
+			Usage: `{"prompt_tokens":100,"completion_tokens":40,"total_tokens":140,"prompt_tokens_details":{"cached_tokens":640}}`},
+		{Name: "more reasoning than output",
+			Usage: `{"prompt_tokens":900,"completion_tokens":40,"total_tokens":940,"completion_tokens_details":{"reasoning_tokens":70}}`},
 	}
 }

@@ -1,15 +1,15 @@
 // Package jinja renders the chat templates of language models.
 //
-// They are written in Jinja (https://jinja.palletsprojects.com), and are rendered as Hugging Face's transformers renders
-// them: with trim_blocks and lstrip_blocks, loop controls, and JSON as Python's json.dumps writes it.
+// They are written in Jinja (https://jinja.palletsprojects.com), and are rendered as Hugging Face's transformers
+// renders them: with trim_blocks and lstrip_blocks, loop controls, and JSON as Python's json.dumps writes it.
 //
-// The package has the part of the language that published templates use, and nothing that reaches outside: no includes, no
-// imports, no attributes of host objects. [Compile] cuts the text into lexemes and parses them into a tree;
-// [Template.Render] walks the tree. [Limits] bound what a template may cost: steps, the bytes that it writes, and the depth
-// of its calls.
+// The package has the part of the language that published templates use, and nothing that reaches outside: no includes,
+// no imports, no attributes of host objects. [Compile] cuts the text into lexemes and parses them into a tree;
+// [Template.Render] walks the tree. [Limits] bound what a template may cost: steps, the bytes that it writes, and the
+// depth of its calls.
 //
-// The values of a template are nil (none), bool, int64, [bigNumber] (a larger integer), float64, string, *[List], *[Dict] and
-// [Func]. They do not change once made, except for namespaces.
+// The values of a template are nil (none), bool, int64, [bigNumber] (a larger integer), float64, string, *[List],
+// *[Dict] and [Func]. They do not change once made, except for namespaces.
 //
 // Errors name the line of the template and never quote a value.
 //

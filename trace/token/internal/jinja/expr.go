@@ -1,7 +1,7 @@
 package jinja
 
-// expression parses with the precedence of Jinja: a choice, or, and, not, comparisons, + -, ~, * / // %, **, and what follows
-// a value: attributes, items, calls, filters and tests.
+// expression parses with the precedence of Jinja: a choice, or, and, not, comparisons, + -, ~, * / // %, **, and what
+// follows a value: attributes, items, calls, filters and tests.
 func (p *parser) expression() expr {
 	p.deeper()
 	defer func() { p.depth-- }()
@@ -236,7 +236,8 @@ func (p *parser) subscript(x expr, line int) expr {
 // arguments parses those of a call, after its opening mark.
 func (p *parser) arguments() (a arguments) {
 	for !p.punct(")") {
-		if after := p.in[min(p.at+1, len(p.in)-1)]; p.peek().kind == tokName && after.kind == tokPunct && after.text == "=" {
+		if after := p.in[min(p.at+1, len(p.in)-1)]; p.peek().kind == tokName && after.kind == tokPunct &&
+			after.text == "=" {
 			a.names = append(a.names, p.name())
 			p.at++
 			a.named = append(a.named, p.expression())
@@ -290,7 +291,8 @@ func (p *parser) test(x expr, line int) expr {
 	}
 	t.f = f
 	next := p.peek()
-	bare := next.kind == tokString || next.kind == tokInt || next.kind == tokFloat || next.kind == tokPunct && (next.text == "[" || next.text == "{") ||
+	bare := next.kind == tokString || next.kind == tokInt || next.kind == tokFloat ||
+		next.kind == tokPunct && (next.text == "[" || next.text == "{") ||
 		next.kind == tokName && !reserved[next.text]
 	switch {
 	case p.is(tokPunct, "("):
@@ -302,4 +304,5 @@ func (p *parser) test(x expr, line int) expr {
 }
 
 // reserved are names that are no argument of a test.
-var reserved = map[string]bool{"else": true, "or": true, "and": true, "if": true, "is": true, "in": true, "not": true, "recursive": true}
+var reserved = map[string]bool{"else": true, "or": true, "and": true, "if": true, "is": true, "in": true, "not": true,
+	"recursive": true}

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// filters are those that are supported. Their value is the first argument. It is filled below, since some look up others.
+// filters are those that are supported. Their value is the first argument. It is filled below, since some look up
+// others.
 var filters map[string]builtin
 
 // tests are those that are supported.
@@ -266,7 +267,8 @@ func dictSorted(c *invocation) any {
 
 // toJSON is the filter that transformers puts in the place of Jinja's.
 func toJSON(c *invocation) any {
-	e := encoder{most: c.r.bytes, item: ", ", key: ": ", ascii: truth(c.arg(1, "ensure_ascii")), sorted: truth(c.arg(4, "sort_keys"))}
+	e := encoder{most: c.r.bytes, item: ", ", key: ": ", ascii: truth(c.arg(1, "ensure_ascii")),
+		sorted: truth(c.arg(4, "sort_keys"))}
 	switch indent := c.arg(2, "indent").(type) {
 	case undefined, nil:
 	case int64:
@@ -317,7 +319,8 @@ func mapped(c *invocation) any {
 		c.fail("a filter that is not supported")
 	}
 	return NewList(c.each(func(v any) any {
-		return f(&invocation{r: c.r, line: c.line, args: append([]any{v}, c.args[min(2, len(c.args)):]...), named: c.named})
+		return f(&invocation{r: c.r, line: c.line,
+			args: append([]any{v}, c.args[min(2, len(c.args)):]...), named: c.named})
 	})...)
 }
 

@@ -33,8 +33,8 @@ type lexer struct {
 	out  []lexeme
 }
 
-// lex cuts a source into lexemes with the settings of transformers: trim_blocks, lstrip_blocks, and no line end at the end of
-// the source.
+// lex cuts a source into lexemes with the settings of transformers: trim_blocks, lstrip_blocks, and no line end at the
+// end of the source.
 func lex(src string) []lexeme {
 	src = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(src)
 	l := &lexer{src: strings.TrimSuffix(src, "\n"), line: 1}
@@ -117,7 +117,8 @@ func (l *lexer) nextTag() int {
 	}
 }
 
-// dropSpaceAfterTag skips the white space after a tag that is not text: all of it after a minus, one line end after a block.
+// dropSpaceAfterTag skips the white space after a tag that is not text: all of it after a minus, one line end after a
+// block.
 func (l *lexer) dropSpaceAfterTag(strip, block bool) {
 	rest := l.src[l.at:]
 	switch {
@@ -150,7 +151,8 @@ func (l *lexer) tag(open string, width int) {
 			if signed {
 				l.take(1)
 			}
-			if n := len(l.out); n >= 3 && l.out[n-3].kind == tokOpen && l.out[n-3].text == "{%" && l.out[n-2].kind == tokName && l.out[n-2].text == "raw" {
+			if n := len(l.out); n >= 3 && l.out[n-3].kind == tokOpen && l.out[n-3].text == "{%" &&
+				l.out[n-2].kind == tokName && l.out[n-2].text == "raw" {
 				l.raw(strip)
 				return
 			}

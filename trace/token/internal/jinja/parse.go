@@ -74,7 +74,8 @@ func (p *parser) name() string {
 	return p.next().text
 }
 
-// body parses statements up to a tag that closes or divides the open block. Of that tag it consumes only the opening mark.
+// body parses statements up to a tag that closes or divides the open block. Of that tag it consumes only the opening
+// mark.
 func (p *parser) body() (nodes []node) {
 	p.deeper()
 	defer func() { p.depth-- }()
@@ -99,7 +100,8 @@ func (p *parser) body() (nodes []node) {
 }
 
 // closing are the names that close or part what is open.
-var closing = map[string]bool{"elif": true, "else": true, "endif": true, "endfor": true, "endmacro": true, "endset": true, "endgeneration": true}
+var closing = map[string]bool{"elif": true, "else": true, "endif": true, "endfor": true, "endmacro": true,
+	"endset": true, "endgeneration": true}
 
 // end consumes a closing tag whose opening mark was read.
 func (p *parser) end(name string) {

@@ -16,7 +16,8 @@ func unescaped(s string, line int) string {
 	if strings.IndexByte(s, '\\') < 0 {
 		return s
 	}
-	simple := map[byte]string{'n': "\n", 't': "\t", 'r': "\r", '\\': "\\", '\'': "'", '"': `"`, 'a': "\a", 'b': "\b", 'f': "\f", 'v': "\v", '\n': "", '0': "\x00"}
+	simple := map[byte]string{'n': "\n", 't': "\t", 'r': "\r", '\\': "\\", '\'': "'", '"': `"`, 'a': "\a", 'b': "\b",
+		'f': "\f", 'v': "\v", '\n': "", '0': "\x00"}
 	hex := map[byte]int{'x': 2, 'u': 4, 'U': 8}
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {

@@ -51,7 +51,8 @@ type Func func(args []any) (any, error)
 // A namespace is the one kind of value that templates change.
 type namespace struct{ Dict }
 
-// An undefined is the value of what is not there. It is false, empty and printed as nothing; to look into it is an error.
+// An undefined is the value of what is not there. It is false, empty and printed as nothing; to look into it is an
+// error.
 type undefined struct{}
 
 // A builtin is a function or method of the language.
