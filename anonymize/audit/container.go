@@ -51,9 +51,9 @@ func repeated(f *parquet.File, found map[string]int) error {
 				found["Bloom filters"]++
 			}
 			//lint:ignore SA1019 older writers still have PlainDictionary
-			if m.Type != format.ByteArray &&
-				(m.DictionaryPageOffset != 0 || slices.Contains(m.Encoding, format.RLEDictionary) ||
-					slices.Contains(m.Encoding, format.PlainDictionary)) {
+			old := slices.Contains(m.Encoding, format.PlainDictionary)
+			dictionary := old || m.DictionaryPageOffset != 0 || slices.Contains(m.Encoding, format.RLEDictionary)
+			if dictionary && m.Type != format.ByteArray {
 				found["dictionaries of numbers"]++
 			}
 		}
