@@ -81,7 +81,7 @@ func TestCompareRounds(t *testing.T) {
 	}
 
 	// The directory is read alone, and gated.
-	if out, _, code := reprise(t, "compare", "rounds", "--gate", "--html", "c.html"); code != cli.Check || !strings.HasPrefix(out, "B is slower: p99 TTFT +") || len(read(t, "c.html")) == 0 {
+	if out, _, code := reprise(t, "compare", "rounds", "--gate", "--html", "c.html"); code != cli.Check || !strings.HasPrefix(out, "B is slower: TTFT p99 +") || len(read(t, "c.html")) == 0 {
 		t.Errorf("gate: code %d\n%s", code, out)
 	}
 	if _, errs, code := reprise(t, "compare", "rounds", "--gate", "--alpha", "0.001"); code != cli.Usage || !strings.Contains(errs, "needs 11 rounds") {
@@ -340,7 +340,7 @@ func TestCompareProduction(t *testing.T) {
 	if w := c.Warnings[0]; w.Code != "rows_left_out" || !strings.Contains(w.Text, "299 of 300") {
 		t.Errorf("warnings %v", c.Warnings)
 	}
-	if out := must(t, "compare", "--production", "t.parquet", "r.parquet", "--primary", "mean_e2e"); !strings.Contains(strings.Join(strings.Fields(out), " "), "replayed against recorded, mean E2E +") {
+	if out := must(t, "compare", "--production", "t.parquet", "r.parquet", "--primary", "mean_e2e"); !strings.Contains(strings.Join(strings.Fields(out), " "), "replayed against recorded, E2E mean +") {
 		t.Error(out)
 	}
 	if _, errs, code := reprise(t, "compare", "--production", "t.parquet", "r.parquet", "--primary", "p99_tpot"); code != cli.Failure || !strings.Contains(errs, "so the primary metric cannot be p99_tpot") {

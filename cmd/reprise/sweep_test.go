@@ -119,7 +119,7 @@ func TestSweepExitCodes(t *testing.T) {
 		{"sweep chat --no-confirm " + short, cli.Usage, "--sustain is a longer run"},
 		{"sweep chat --process=gama " + short, cli.Usage, "gama"},
 		{"sweep chat --concurrencies=1.5 " + preset, cli.Usage, "whole"},
-		{"sweep chat --clause=p99 " + short, cli.Usage, `--clause "p99": want a metric`},
+		{"sweep chat --clause=p99 " + short, cli.Usage, `--clause "p99": no such metric`},
 		{"sweep - " + short, cli.Usage, "stdin"},
 		{"sweep none.parquet " + short, cli.Failure, "none.parquet"},
 		{"capacity chat --rates=5 --target-rate=100 --clause=max~ttft~<=~1ns " + short, cli.Check, "no load meets the contract"},
