@@ -163,7 +163,7 @@ type Totals struct {
 	OutputTokens     int64
 	Blocks           int // distinct
 	Sessions, Users  int // distinct; 0 when the source has none
-	// requests that go on from an answer beyond those that can be told apart: they have no session
+	// requests that name an earlier answer, after more answers than import keeps apart: they have no session
 	Unchained      int64
 	Inferred       profile.InferredSessions
 	InputGaps      Gaps    // requests whose prompts in the source cannot be what was sent

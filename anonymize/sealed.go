@@ -74,8 +74,8 @@ func (k *SharedKey) promptBox() (cipher.AEAD, error) {
 }
 
 // ErrNoKey says that shards keep system prompts, which their key opens.
-var ErrNoKey = errors.New("the shards keep system prompts, sealed: name the key that they were imported under, to " +
-	"open those that enough users have")
+var ErrNoKey = errors.New("the shards keep sealed system prompts: name the key of the import, which opens the prompts " +
+	"that enough users have")
 
 // openPrompts counts the candidates of all shards together, and opens those that k users have.
 func openPrompts(set *shard.Set, key *SharedKey, k int) (*templateCounter, error) {
@@ -83,7 +83,7 @@ func openPrompts(set *shard.Set, key *SharedKey, k int) (*templateCounter, error
 		return nil, ErrNoKey
 	}
 	if key.Check() != set.Shards()[0].KeyCheck {
-		return nil, fmt.Errorf("the key is another than that of the shards (key check %s, not %s)", key.Check(),
+		return nil, fmt.Errorf("this is not the key of the shards (key check %s, not %s)", key.Check(),
 			set.Shards()[0].KeyCheck)
 	}
 	box, err := key.promptBox()

@@ -288,7 +288,7 @@ func TestShardsSealPrompts(t *testing.T) {
 	if _, _, err := mergeOf(t, set, p, nil); !errors.Is(err, anonymize.ErrNoKey) {
 		t.Errorf("without a key: %v", err)
 	}
-	if _, _, err := mergeOf(t, set, p, newSharedKey(t)); err == nil || !strings.Contains(err.Error(), "another than that of the shards") {
+	if _, _, err := mergeOf(t, set, p, newSharedKey(t)); err == nil || !strings.Contains(err.Error(), "not the key of the shards") {
 		t.Errorf("with another key: %v", err)
 	}
 }

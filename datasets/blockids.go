@@ -232,7 +232,7 @@ func blocksOfIDs(ids []uint64, size int) []uint64 {
 		}
 		if (i+1)%size == 0 || i+1 == len(ids) {
 			block := hash
-			if (i+1)%size != 0 { // a partial block is none of those that go on
+			if (i+1)%size != 0 { // a partial block is not the full block that begins like it
 				block ^= uint64(size-(i+1)%size) * 0x9e3779b97f4a7c15
 			}
 			blocks = append(blocks, block&(firstFresh-1))

@@ -33,15 +33,15 @@ const (
 
 // abortLatencies are those that the meters of a run have; abortPercentiles are told of them.
 var (
-	abortLatencies   = []string{"ttft", "itl", "send_lag"}
+	abortLatencies   = []*figure.Subject{figure.TTFT, figure.ITL, figure.SendLag}
 	abortPercentiles = []figure.Statistic{figure.P50, figure.P90, figure.P95, figure.P99}
 )
 
 // abortable tells whether a run can be watched for a figure: the requests in flight are told at every look in
 // the window.
 func abortable(f figure.Figure) bool {
-	return f.Name == "error_rate" || f.Name == "in_flight" ||
-		slices.Contains(abortLatencies, f.Name) && slices.Contains(abortPercentiles, f.Statistic)
+	return f.Subject == figure.ErrorRate || f.Subject == figure.InFlight ||
+		slices.Contains(abortLatencies, f.Subject) && slices.Contains(abortPercentiles, f.Statistic)
 }
 
 // ParseConditions reads conditions that are separated by commas, such as
@@ -132,7 +132,7 @@ func (a *aborter) look(done, failed, inFlight int64, m *meters) *aborted {
 	}
 	l.done, l.failed, l.inFlight = done, failed, inFlight
 	for i, h := range []*hdr.Histogram{m.ttft.interval, m.itl.interval, m.lag.interval} {
-		about := func(c Condition) bool { return c.Of.Name == abortLatencies[i] }
+		about := func(c Condition) bool { return c.Of.Subject == abortLatencies[i] }
 		if !slices.ContainsFunc(a.conditions, about) {
 			continue
 		}
@@ -168,7 +168,7 @@ func (a *aborter) measure(c Condition) (v float64, requests int64) {
 	}
 	all := newHistogram()
 	for _, l := range a.looks {
-		all.Merge(l.latencies[slices.Index(abortLatencies, c.Of.Name)])
+		all.Merge(l.latencies[slices.Index(abortLatencies, c.Of.Subject)])
 	}
 	share, _ := c.Of.Statistic.Share()
 	return float64(all.ValueAtQuantile(100*share)) / 1e3, done

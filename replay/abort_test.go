@@ -11,13 +11,13 @@ import (
 )
 
 func TestParseConditions(t *testing.T) {
-	errorRate, inFlight := figure.Of(0, "error_rate"), figure.Of(0, "in_flight")
+	errorRate, inFlight := figure.Of(0, figure.ErrorRate), figure.Of(0, figure.InFlight)
 	for in, want := range map[string][]Condition{
 		"error_rate>5%":                {{errorRate, 0.05}},
 		"errors>0%":                    {{errorRate, 0}},
-		"queue>100,p99_ttft>10s":       {{inFlight, 100}, {figure.Of(figure.P99, "ttft"), 10_000}},
-		"itl-p50>80ms,lag-p95>1m":      {{figure.Of(figure.P50, "itl"), 80}, {figure.Of(figure.P95, "send_lag"), 60_000}},
-		"ttft-p50>1s, p99 ttft > 2.5s": {{figure.Of(figure.P50, "ttft"), 1000}, {figure.Of(figure.P99, "ttft"), 2500}},
+		"queue>100,p99_ttft>10s":       {{inFlight, 100}, {figure.Of(figure.P99, figure.TTFT), 10_000}},
+		"itl-p50>80ms,lag-p95>1m":      {{figure.Of(figure.P50, figure.ITL), 80}, {figure.Of(figure.P95, figure.SendLag), 60_000}},
+		"ttft-p50>1s, p99 ttft > 2.5s": {{figure.Of(figure.P50, figure.TTFT), 1000}, {figure.Of(figure.P99, figure.TTFT), 2500}},
 		"error_share>2.5%,in_flight>0": {{errorRate, 0.025}, {inFlight, 0}},
 	} {
 		if got, err := ParseConditions(in); err != nil || !slices.Equal(got, want) {

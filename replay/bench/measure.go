@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"reprise/replay/contract"
+	"reprise/replay/figure"
 	"reprise/replay/report"
 	"reprise/replay/result"
 	"reprise/trace"
@@ -220,7 +221,7 @@ func (m *measurement) add(run *result.Run, results trace.Reader[result.Result]) 
 				if d, ok, err := report.Measured(run, r); err != nil {
 					return err
 				} else if ok {
-					scratch = d.Append(scratch, r, report.Timing{Name: "ttft", Origin: report.FromDue})
+					scratch = d.Append(scratch, r, report.Timing{Of: figure.TTFT, Origin: report.FromDue})
 				}
 				if i == 0 && len(scratch) > 0 {
 					m.values++

@@ -37,7 +37,7 @@ func heading(f figure.Figure) string {
 }
 
 // inSeconds says that a figure is shown in seconds: that of a whole answer or session.
-func inSeconds(f figure.Figure) bool { return f.Name == "e2e" || f.Sessions && f.Unit.IsTime() }
+func inSeconds(f figure.Figure) bool { return f.Subject == figure.E2E || f.Sessions && f.Unit.IsTime() }
 
 // inTable is a value in the unit of its heading.
 func inTable(f figure.Figure, v float64) float64 {

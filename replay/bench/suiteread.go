@@ -132,7 +132,7 @@ func (r *suiteReader) row(n strictyaml.Node) error {
 	case row.Workload == WorkloadRef{}:
 		return n.Faultf("the row has no workload")
 	case row.Primary == figure.Figure{}:
-		row.Primary = figure.Of(0, "output_tokens_per_s")
+		row.Primary = figure.Of(0, figure.OutputRate)
 	}
 	if h := row.Hypothesis; h != nil && h.Against != "" && r.suite.Row(h.Against) == nil {
 		return hypothesis.Faultf("against: there is no row of that name before it")

@@ -28,7 +28,7 @@ func (f *Figure) Error() float64 { return f.Predicted/f.Measured - 1 }
 // statistics are those of the times, and times what has them.
 var (
 	statistics = []figure.Statistic{figure.Mean, figure.P50, figure.P95, figure.P99}
-	times      = []string{"ttft", "itl", "e2e"}
+	times      = []*figure.Subject{figure.TTFT, figure.ITL, figure.E2E}
 )
 
 // tokensPerS is the name of the throughput.
@@ -36,7 +36,7 @@ const tokensPerS = "output_tokens_per_s"
 
 // known tells whether a calibration compares a figure.
 func known(f figure.Figure) bool {
-	return f.Name == tokensPerS || slices.Contains(times, f.Name) && slices.Contains(statistics, f.Statistic)
+	return f.Subject == figure.OutputRate || slices.Contains(times, f.Subject) && slices.Contains(statistics, f.Statistic)
 }
 
 // statisticOf is a statistic of nanoseconds in order, in milliseconds.

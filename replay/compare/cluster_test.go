@@ -78,7 +78,7 @@ func clustersOf(t *testing.T, seed uint64, sessions, each int, digest string) *C
 	return c
 }
 
-var meanTTFT = metricOf(figure.Of(figure.Mean, "ttft"))
+var meanTTFT = metricOf(figure.Of(figure.Mean, figure.TTFT))
 
 // The interval of a mean is as wide as theory has it for the number of sessions,
 // not of requests: 2 · 2.576 · 50 ÷ √sessions ms at 99 %.

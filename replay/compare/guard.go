@@ -30,17 +30,14 @@ var guardedStatistics = []figure.Statistic{figure.P50, figure.P95, figure.P99}
 
 // guarded says whether a slowdown of the metric decides.
 func (m *metric) guarded() bool {
-	return m.Unit.IsTime() && slices.Contains(guardedStatistics, m.Statistic) || m.name == errorRate
+	return m.Unit.IsTime() && slices.Contains(guardedStatistics, m.Statistic) || m.Subject == figure.ErrorRate
 }
-
-// errorRate is the name of the share of failed requests.
-const errorRate = "error_rate"
 
 // guardNames says which metrics are guarded.
 func guardNames() string {
 	var of []string
 	for _, l := range latencies {
-		of = append(of, figure.Of(figure.P50, l.name).Label)
+		of = append(of, l.of.Label)
 	}
 	return "p50, p95 or p99 of " + strings.Join(of[:len(of)-1], ", ") + " or " + of[len(of)-1] + ", or more errors"
 }

@@ -31,13 +31,14 @@ const (
 	noSpread = -1
 )
 
-// Latencies that are always compared, by the names of their subjects. They count from due, so that what a request
+// Latencies that are always compared. They count from due, so that what a request
 // waited in the client is in them.
 var latencies = []struct {
-	name   string
+	of     *figure.Subject
 	spread int
 }{
-	{"ttft", spreadTTFT}, {"tpot", spreadTPOT}, {"itl", spreadITL}, {"e2e", spreadE2E}, {"session_time", spreadSession},
+	{figure.TTFT, spreadTTFT}, {figure.TPOT, spreadTPOT}, {figure.ITL, spreadITL}, {figure.E2E, spreadE2E},
+	{figure.SessionTime, spreadSession},
 }
 
 // Statistics of them, and other figures that are always compared.
@@ -45,10 +46,9 @@ var (
 	usualStatistics = []figure.Statistic{figure.P50, figure.P95, figure.P99, figure.Mean}
 	statistics      = []figure.Statistic{figure.P50, figure.P90, figure.P95, figure.P99, figure.Mean}
 	usualFigures    = []figure.Figure{
-		figure.Of(0, "prompt_tokens_per_s"), figure.Of(0, "output_tokens_per_s"), figure.Of(figure.Mean,
-			"session_server_time"),
-		figure.Of(0, "sessions_per_s"), figure.Of(0, "session_success"), figure.Of(0, errorRate),
-		figure.Of(0, "goodput"),
+		figure.Of(0, figure.PromptRate), figure.Of(0, figure.OutputRate), figure.Of(figure.Mean, figure.SessionServerTime),
+		figure.Of(0, figure.SessionRate), figure.Of(0, figure.SessionSuccess), figure.Of(0, figure.ErrorRate),
+		figure.Of(0, figure.Goodput),
 	}
 )
 
@@ -79,7 +79,7 @@ func PrimaryMetrics() (names []string) {
 func metricsWith(primary string) (all []metric) {
 	for _, l := range latencies {
 		for _, statistic := range usualStatistics {
-			all = append(all, metricOf(figure.Of(statistic, l.name)))
+			all = append(all, metricOf(figure.Of(statistic, l.of)))
 		}
 	}
 	for _, f := range usualFigures {
@@ -99,11 +99,11 @@ func metricOf(f figure.Figure) metric {
 		return m
 	}
 	for _, l := range latencies {
-		if l.name == f.Name {
+		if l.of == f.Subject {
 			m.spread = l.spread
 		}
 	}
-	if f.Name == "session_server_time" {
+	if f.Subject == figure.SessionServerTime {
 		m.spread = spreadSessionServer
 	}
 	return m

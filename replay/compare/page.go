@@ -149,7 +149,7 @@ func (c *Comparison) facts() (out []page.Fact) {
 
 // firstMetrics are those of the first screen, besides the primary one.
 var firstMetrics = []string{"p50_ttft", "p99_ttft", "p50_tpot", "p99_tpot", "p99_e2e", "p50_session_time",
-	"output_tokens_per_s", errorRate}
+	"output_tokens_per_s", "error_rate"}
 
 func (c *Comparison) firstTable() *page.Table {
 	t := &page.Table{Caption: "Medians over the rounds; * is significant", Head: []string{"", textpage.Plain(c.A)},
@@ -200,7 +200,7 @@ func (c *Comparison) distributions() *page.Plot {
 		if l.spread != c.drawnSpread() {
 			continue
 		}
-		label := figure.Of(figure.P50, l.name).Label
+		label := l.of.Label
 		out := page.Plot{Title: label + " distribution",
 			Text: "All requests of all rounds. A curve further to the left is faster.", Kind: page.CDF, XLabel: label,
 			XUnit: "ms", YLabel: "share of requests"}

@@ -86,7 +86,7 @@ func upperSD(sd float64, n int) float64 {
 // slower. Throughput is not among them, since in an open loop it is that of the arrivals; nor is
 // session time, most of which users and tools take; nor ITL, which says what TPOT does.
 func candidates() (out []metric) {
-	for _, latency := range []string{"e2e", "ttft", "tpot"} {
+	for _, latency := range []*figure.Subject{figure.E2E, figure.TTFT, figure.TPOT} {
 		for _, statistic := range []figure.Statistic{figure.Mean, figure.P50, figure.P90, figure.P95, figure.P99} {
 			out = append(out, metricOf(figure.Of(statistic, latency)))
 		}

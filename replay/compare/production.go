@@ -225,13 +225,13 @@ func (p *production) contrasts(o Options) (all []Contrast) {
 			continue
 		}
 		for _, statistic := range statistics {
-			m := metricOf(figure.Of(statistic, l.name))
+			m := metricOf(figure.Of(statistic, l.of))
 			if slices.Contains(usualStatistics, statistic) || m.name == o.Primary {
 				add(m)
 			}
 		}
-		median := figure.Of(figure.P50, l.name)
-		add(metric{Figure: median, name: "median_ratio_" + l.name,
+		median := figure.Of(figure.P50, l.of)
+		add(metric{Figure: median, name: "median_ratio_" + l.of.Name,
 			label: median.Label + " median row ratio", spread: pairs})
 	}
 	return all

@@ -19,26 +19,19 @@ type Clause struct {
 	where   scope      // nil is every request
 }
 
-// Names of figures that are judged in ways of their own.
-const (
-	errorRate   = "error_rate"
-	goodput     = "goodput"
-	hitRatio    = "hit_ratio"
-	sessionTime = "session_time"
-	slowdown    = "session_slowdown"
-)
-
 // judged tells whether a contract can be about a figure: what requests and sessions were given, and not what
-// the client or the server says of itself. Single requests have no share of a session.
+// the client or the server says of itself.
 func judged(f figure.Figure) bool {
-	return f.Better != figure.Neither && f.Statistic != figure.Min && f.Name != "send_lag" &&
-		f.Name != "session_server_time"
+	return f.Better != figure.Neither && f.Statistic != figure.Min && f.Subject != figure.SendLag &&
+		f.Subject != figure.SessionServerTime
 }
 
-func (c *Clause) latency() bool   { return c.of.Spread && !c.of.Sessions }
-func (c *Clause) rate() bool      { return c.of.Unit == figure.PerSecond && !c.of.Sessions }
-func (c *Clause) cost() bool      { return c.of.Unit == figure.PerMillion || c.of.Unit == figure.PerSession }
-func (c *Clause) hasOrigin() bool { return c.of.Origin || c.of.Name == goodput }
+func (c *Clause) latency() bool { return c.of.Spread && !c.of.Sessions }
+func (c *Clause) rate() bool    { return c.of.Unit == figure.PerSecond && !c.of.Sessions }
+func (c *Clause) cost() bool {
+	return c.of.Subject == figure.TokenCost || c.of.Subject == figure.SessionCost
+}
+func (c *Clause) hasOrigin() bool { return c.of.Origin || c.of.Subject == figure.Goodput }
 
 // floor tells whether the figure has to be at least something; else at most.
 func (c *Clause) floor() bool { return c.of.Better == figure.Higher }

@@ -41,6 +41,7 @@ import (
 	"math"
 	"slices"
 
+	"reprise/replay/figure"
 	"reprise/replay/report"
 	"reprise/trace/strictyaml"
 )
@@ -74,7 +75,7 @@ func (c *Contract) Check(slo report.SLO) error {
 			return errors.New("a clause of the contract is empty")
 		}
 		switch {
-		case clause.of.Name == goodput && clause.slo.Empty() && slo.Empty():
+		case clause.of.Subject == figure.Goodput && clause.slo.Empty() && slo.Empty():
 			return fmt.Errorf("%s: the clause has no slo, such as slo: ttft:200ms,tpot:50ms", clause)
 		case clause.cost():
 			if !(c.PricePerGPUHour > 0 && c.PricePerGPUHour < math.MaxInt32) || c.GPUs <= 0 {

@@ -308,7 +308,7 @@ func TestContractMemory(t *testing.T) {
 	c := contractOf(t, "p95 ttft <= 1s", "{clause: p95 ttft <= 1s, where: class = gold}", "{clause: p99 ttft <= 1s, where: class = 'gold'}",
 		"{clause: p99 ttft <= 1s, where: class = gold, from: sent}", "{clause: p99 itl <= 1s, where: class = silver}")
 	j := c.Judge(&result.Run{}, report.SLO{}, nil, func() *report.Evidence { return new(report.Evidence) }).(*judge)
-	timings := []report.Timing{{Name: "ttft", Origin: report.FromDue}, {Name: "ttft", Origin: report.FromSent}, {Name: "itl", Origin: report.FromSent}}
+	timings := []report.Timing{{Of: figure.TTFT, Origin: report.FromDue}, {Of: figure.TTFT, Origin: report.FromSent}, {Of: figure.ITL, Origin: report.FromSent}}
 	kept := func() (counts []int64) {
 		for _, v := range j.scopes {
 			for _, timing := range timings {

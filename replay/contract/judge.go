@@ -74,7 +74,7 @@ func (c *Contract) Judge(run *result.Run, slo report.SLO, steady *report.Steady,
 // take makes the scope keep what its i-th clause of the contract is judged by.
 func (v *scoped) take(i int, c *Clause, slo report.SLO) {
 	switch {
-	case c.of.Name == goodput:
+	case c.of.Subject == figure.Goodput:
 		if !c.slo.Empty() {
 			slo = c.slo
 		}
@@ -86,9 +86,9 @@ func (v *scoped) take(i int, c *Clause, slo report.SLO) {
 
 func (c *Clause) timing() report.Timing {
 	if !c.of.Origin {
-		return report.Timing{Name: c.of.Name, Origin: report.FromSent}
+		return report.Timing{Of: c.of.Subject, Origin: report.FromSent}
 	}
-	return report.Timing{Name: c.of.Name, Origin: c.origin}
+	return report.Timing{Of: c.of.Subject, Origin: c.origin}
 }
 
 // Add implements [report.Judge].
@@ -170,7 +170,7 @@ func (j *judge) clause(i int, v *scoped, duration int64, zeros bool) report.Clau
 		s := v.Values(c.timing())
 		r.Samples, r.Needed = s.N, c.of.Statistic.Needed()
 		r.Measured = statisticOf(c.of.Statistic, s)
-	case c.of.Name == goodput:
+	case c.of.Subject == figure.Goodput:
 		for _, g := range v.good {
 			if g.clause == i {
 				slo = &g.slo
@@ -179,9 +179,9 @@ func (j *judge) clause(i int, v *scoped, duration int64, zeros bool) report.Clau
 			}
 		}
 	default:
-		r.Measured, r.Samples = j.figure(c.of.Name, v, duration, zeros)
+		r.Measured, r.Samples = j.figure(c.of.Subject, v, duration, zeros)
 		if c.rate() && c.where != nil && onlySteady(c.where) {
-			r.Measured, r.Samples = j.steadyRate(c.of.Name)
+			r.Measured, r.Samples = j.steadyRate(c.of.Subject)
 		}
 	}
 	r.Estimated = c.estimates(v, slo)
@@ -209,17 +209,17 @@ func (c *Clause) decide(r *report.ClauseResult) {
 }
 
 // figure is a measure that has no statistic, and the requests that it rests on.
-func (j *judge) figure(name string, v *scoped, duration int64, zeros bool) (*float64, int64) {
-	switch name {
-	case errorRate:
+func (j *judge) figure(of *figure.Subject, v *scoped, duration int64, zeros bool) (*float64, int64) {
+	switch of {
+	case figure.ErrorRate:
 		return report.Ratio(v.Failed, v.Succeeded+v.Failed), v.Succeeded + v.Failed
-	case hitRatio:
+	case figure.HitRatio:
 		return v.HitRatio(zeros)
-	case "requests_per_s":
+	case figure.RequestRate:
 		return report.PerSecond(v.Succeeded, duration), v.Succeeded
-	case "prompt_tokens_per_s":
+	case figure.PromptRate:
 		return report.PerSecond(v.Prompt, duration), v.Succeeded
-	case "output_tokens_per_s":
+	case figure.OutputRate:
 		if v.OutputImpossible > 0 {
 			return nil, v.Succeeded
 		}
@@ -233,10 +233,10 @@ func (j *judge) figure(name string, v *scoped, duration int64, zeros bool) (*flo
 
 // steadyRate is a rate in the steady state, which counts what happened inside, whatever was
 // only partly there.
-func (j *judge) steadyRate(name string) (*float64, int64) {
+func (j *judge) steadyRate(of *figure.Subject) (*float64, int64) {
 	s := j.steady
-	return map[string]*float64{"requests_per_s": s.RequestsPerS, "prompt_tokens_per_s": s.PromptTokensPerS,
-		"output_tokens_per_s": s.OutputTokensPerS}[name], s.Finished
+	return map[*figure.Subject]*float64{figure.RequestRate: s.RequestsPerS, figure.PromptRate: s.PromptTokensPerS,
+		figure.OutputRate: s.OutputTokensPerS}[of], s.Finished
 }
 
 // cost is that of all GPUs for the run.
@@ -256,7 +256,7 @@ func (c *Clause) missing(r *report.ClauseResult, v *scoped) string {
 			page.Brief(r.Samples))
 	case c.latency():
 		return "no request has a value"
-	case c.of.Name == hitRatio:
+	case c.of.Subject == figure.HitRatio:
 		return "the server reports no cached tokens"
 	case v.OutputImpossible > 0:
 		return fmt.Sprintf("the server's output counts of %s cannot be", page.Many(v.OutputImpossible, "answer"))
@@ -269,12 +269,12 @@ func (c *Clause) missing(r *report.ClauseResult, v *scoped) string {
 // estimates is how many of the requests that the clause rests on have a count of
 // tokens that is an estimate, where it matters to what the clause is about.
 func (c *Clause) estimates(v *scoped, slo *report.SLO) int64 {
-	switch c.of.Name {
-	case "prompt_tokens_per_s":
+	switch c.of.Subject {
+	case figure.PromptRate:
 		return v.PromptEstimates
-	case "output_tokens_per_s", "cost_per_million_output_tokens", "tpot", "itl_token":
+	case figure.OutputRate, figure.TokenCost, figure.TPOT, figure.TokenITL:
 		return v.OutputEstimates
-	case goodput:
+	case figure.Goodput:
 		if slo.TPOT != nil {
 			return v.OutputEstimates
 		}

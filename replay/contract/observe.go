@@ -17,7 +17,7 @@ func (c *Clause) Counts() (percentile float64, share bool) {
 	case c.latency() && c.of.Statistic > 0:
 		percentile, _ = c.of.Statistic.Share()
 		return percentile, false
-	case c.of.Name == errorRate || c.of.Name == goodput:
+	case c.of.Subject == figure.ErrorRate || c.of.Subject == figure.Goodput:
 		return 0, true
 	}
 	return 0, false
@@ -28,7 +28,7 @@ func (c *Clause) Counts() (percentile float64, share bool) {
 func (c *Clause) CountsSessions() (percentile float64, success bool) {
 	switch {
 	case c.where != nil:
-	case c.of.Name == sessionTime && c.of.Statistic > 0:
+	case c.of.Subject == figure.SessionTime && c.of.Statistic > 0:
 		percentile, _ = c.of.Statistic.Share()
 		return percentile, false
 	case c.of.Sessions && c.of.Unit == figure.Share:
@@ -49,7 +49,7 @@ func (c *Clause) Values(dst []int64, run *result.Run, r *result.Result, slo *rep
 		return dst
 	}
 	_, share := c.Counts()
-	if share && (failed || c.of.Name == errorRate) {
+	if share && (failed || c.of.Subject == figure.ErrorRate) {
 		return append(dst, bit(failed))
 	}
 	if failed {
@@ -102,8 +102,8 @@ func (c *Clause) Scope() string {
 func (c *Contract) Objectives() (slo report.SLO) {
 	for i := range c.Clauses {
 		clause := &c.Clauses[i]
-		to := map[string]**time.Duration{"ttft": &slo.TTFT, "tpot": &slo.TPOT, "itl": &slo.ITL,
-			"e2e": &slo.E2E}[clause.of.Name]
+		to := map[*figure.Subject]**time.Duration{figure.TTFT: &slo.TTFT, figure.TPOT: &slo.TPOT, figure.ITL: &slo.ITL,
+			figure.E2E: &slo.E2E}[clause.of.Subject]
 		if to == nil || clause.where != nil {
 			continue
 		}

@@ -37,7 +37,7 @@ func (c *Clause) readFrom(n strictyaml.Node, s string) error {
 }
 
 func (c *Clause) readSLO(n strictyaml.Node, s string) (err error) {
-	if c.of.Name != goodput {
+	if c.of.Subject != figure.Goodput {
 		return n.Faultf("slo belongs to goodput")
 	}
 	if c.slo, err = report.ParseSLO(s); err != nil {

@@ -67,7 +67,7 @@ func (j *judge) sessionClause(c *Clause, all *report.Evidence, at int, duration 
 		}
 	}
 	c.between(&r, least, most, len(sessions))
-	if r.Samples == 0 && c.of.Name == slowdown && all.SlowdownLacks != "" {
+	if r.Samples == 0 && c.of.Subject == figure.SessionSlowdown && all.SlowdownLacks != "" {
 		r.Why = all.SlowdownLacks
 	}
 	return r
@@ -126,13 +126,13 @@ func (c *Clause) sessionValues(sessions []report.JudgedSession) (least, most *fl
 	var low, high []float64
 	for _, s := range sessions {
 		v, known := float64(s.NS), true
-		if c.of.Name == slowdown {
+		if c.of.Subject == figure.SessionSlowdown {
 			v, known = s.Slowdown*1e9, s.Slowdown > 0
 		}
 		switch {
 		case s.Outcome == report.SessionCensored && known:
 			low, high = append(low, v), append(high, math.Inf(1))
-		case s.Outcome == report.SessionCensored && c.of.Name == slowdown && c.comparable(sessions):
+		case s.Outcome == report.SessionCensored && c.of.Subject == figure.SessionSlowdown && c.comparable(sessions):
 			low, high = append(low, 0), append(high, math.Inf(1))
 		case s.Outcome == report.SessionSucceeded && known:
 			low, high = append(low, v), append(high, v)

@@ -140,15 +140,8 @@ type Figure struct {
 	Statistic Statistic
 }
 
-// Of is the figure of a subject of the list, which must have the name.
-func Of(s Statistic, name string) Figure {
-	for i := range list {
-		if list[i].Name == name {
-			return Figure{&list[i], s}
-		}
-	}
-	panic("figure: no subject is called " + name)
-}
+// Of is a statistic of a subject; 0 is that of one without statistics.
+func Of(s Statistic, of *Subject) Figure { return Figure{of, s} }
 
 // String is the name that is printed: p99_ttft, error_rate. It is empty for none.
 func (f Figure) String() string { return f.join("_", Subject.name) }

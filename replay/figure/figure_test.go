@@ -129,7 +129,7 @@ func TestStatistics(t *testing.T) {
 			t.Errorf("%s: %v, want %v", s, got, want)
 		}
 	}
-	if labels := []string{Of(P99, "ttft").Title(), Of(0, "error_rate").Title()}; !slices.Equal(labels, []string{"TTFT p99", "errors"}) {
+	if labels := []string{Of(P99, TTFT).Title(), Of(0, ErrorRate).Title()}; !slices.Equal(labels, []string{"TTFT p99", "errors"}) {
 		t.Error(labels)
 	}
 }

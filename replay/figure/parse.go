@@ -73,9 +73,9 @@ func Split(text string) (of Statistic, rest string) {
 }
 
 func bySpelling(name string) *Subject {
-	for i := range list {
-		if list[i].Name == name || slices.Contains(list[i].also, name) {
-			return &list[i]
+	for _, s := range list {
+		if s.Name == name || slices.Contains(s.also, name) {
+			return s
 		}
 	}
 	return nil

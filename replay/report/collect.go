@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 
+	"reprise/replay/figure"
 	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/page"
@@ -382,12 +383,12 @@ func (c *collector) summary() (Summary, error) {
 			PromptEstimates: s.PromptEstimates(), OutputEstimates: s.OutputEstimates(), Sessions: figures.judged,
 			SessionsPerS: figures.out.PerS, SlowdownLacks: figures.out.SlowdownLacks}
 		for origin := range origins {
-			all.latencies = append(all.latencies, keptLatency{Timing{"ttft", origin}, &c.ttft[origin]},
-				keptLatency{Timing{"e2e", origin}, &c.e2e[origin]}, keptLatency{Timing{"headers", origin},
+			all.latencies = append(all.latencies, keptLatency{Timing{figure.TTFT, origin}, &c.ttft[origin]},
+				keptLatency{Timing{figure.E2E, origin}, &c.e2e[origin]}, keptLatency{Timing{figure.Headers, origin},
 					&c.headers[origin]})
 		}
-		all.latencies = append(all.latencies, keptLatency{Timing{"tpot", FromSent}, &c.tpot},
-			keptLatency{Timing{"itl", FromSent}, &c.chunk}, keptLatency{Timing{"itl_token", FromSent}, &c.token})
+		all.latencies = append(all.latencies, keptLatency{Timing{figure.TPOT, FromSent}, &c.tpot},
+			keptLatency{Timing{figure.ITL, FromSent}, &c.chunk}, keptLatency{Timing{figure.TokenITL, FromSent}, &c.token})
 		s.Contract = c.judge.Result(all, duration, zeros)
 	}
 	s.Warnings = warnings(&s, &c.tokenCounts, zeros)

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"reprise/replay/figure"
 	"reprise/replay/result"
 	"reprise/trace/page"
 	"reprise/trace/sample"
@@ -95,10 +96,10 @@ func (r *ContractResult) Fails() bool {
 	return false
 }
 
-// A Timing names a latency: ttft, e2e, headers, tpot, itl or itl_token, and [FromSent]
+// A Timing is a latency: TTFT, E2E, headers, TPOT, ITL or token ITL, and [FromSent]
 // or [FromDue]. The last three have one origin, FromSent.
 type Timing struct {
-	Name   string
+	Of     *figure.Subject
 	Origin int
 }
 
@@ -181,20 +182,20 @@ func (e *Evidence) Add(r *result.Result, d *Durations) {
 // or one for each gap between its token events, or none.
 func (l *Durations) Append(dst []int64, r *result.Result, t Timing) []int64 {
 	var one Span
-	switch t.Name {
-	case "ttft":
+	switch t.Of {
+	case figure.TTFT:
 		one = l.TTFT[t.Origin]
-	case "e2e":
+	case figure.E2E:
 		one = l.E2E[t.Origin]
-	case "headers":
+	case figure.Headers:
 		one = l.Headers[t.Origin]
-	case "tpot":
+	case figure.TPOT:
 		one = l.TPOT
-	case "itl":
+	case figure.ITL:
 		for _, gap := range r.Gaps {
 			dst = append(dst, gap)
 		}
-	case "itl_token":
+	case figure.TokenITL:
 		return perToken(dst, r)
 	}
 	if one.OK {

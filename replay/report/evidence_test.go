@@ -1,13 +1,17 @@
 package report
 
-import "testing"
+import (
+	"testing"
+
+	"reprise/replay/figure"
+)
 
 // Evidence keeps what it was asked for, once, and no more values exactly than it may.
 func TestEvidenceMemory(t *testing.T) {
 	e := &Evidence{exact: 3}
-	e.Keep(Timing{"ttft", FromDue})
-	e.Keep(Timing{"ttft", FromDue})
-	if len(e.latencies) != 1 || e.Values(Timing{"ttft", FromSent}) != nil {
+	e.Keep(Timing{figure.TTFT, FromDue})
+	e.Keep(Timing{figure.TTFT, FromDue})
+	if len(e.latencies) != 1 || e.Values(Timing{figure.TTFT, FromSent}) != nil {
 		t.Errorf("%d latencies are kept", len(e.latencies))
 	}
 	for i := range int64(50) {
@@ -15,7 +19,7 @@ func TestEvidenceMemory(t *testing.T) {
 		d := Derive(&r)
 		e.Add(&r, &d)
 	}
-	if q := e.Values(Timing{"ttft", FromDue}).Order(); q.Exact || q.N != 50 {
+	if q := e.Values(Timing{figure.TTFT, FromDue}).Order(); q.Exact || q.N != 50 {
 		t.Errorf("%d values, exactly: %v", q.N, q.Exact)
 	}
 }

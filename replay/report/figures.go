@@ -4,25 +4,25 @@ import (
 	"reprise/replay/figure"
 )
 
-// stats are the figures that have statistics, by the name of their subject: times in milliseconds. Nil is of a
+// stats are the figures that have statistics, by their subject: times in milliseconds. Nil is of a
 // run without any.
-var stats = map[string]func(*Summary) *Stat{
-	"ttft":      func(s *Summary) *Stat { return &s.Latency.FromDue.TTFT },
-	"e2e":       func(s *Summary) *Stat { return &s.Latency.FromDue.E2E },
-	"headers":   func(s *Summary) *Stat { return &s.Latency.FromDue.Headers },
-	"tpot":      func(s *Summary) *Stat { return &s.Latency.TPOT },
-	"itl":       func(s *Summary) *Stat { return &s.Latency.ITLChunk },
-	"itl_token": func(s *Summary) *Stat { return &s.Latency.ITLToken },
-	"send_lag":  func(s *Summary) *Stat { return &s.Latency.SendLag },
+var stats = map[*figure.Subject]func(*Summary) *Stat{
+	figure.TTFT:     func(s *Summary) *Stat { return &s.Latency.FromDue.TTFT },
+	figure.E2E:      func(s *Summary) *Stat { return &s.Latency.FromDue.E2E },
+	figure.Headers:  func(s *Summary) *Stat { return &s.Latency.FromDue.Headers },
+	figure.TPOT:     func(s *Summary) *Stat { return &s.Latency.TPOT },
+	figure.ITL:      func(s *Summary) *Stat { return &s.Latency.ITLChunk },
+	figure.TokenITL: func(s *Summary) *Stat { return &s.Latency.ITLToken },
+	figure.SendLag:  func(s *Summary) *Stat { return &s.Latency.SendLag },
 
-	"session_time": sessionFigure(func(o *Sessions) *Stat { return &o.Completion }),
-	"session_server_time": sessionFigure(func(o *Sessions) *Stat {
+	figure.SessionTime: sessionFigure(func(o *Sessions) *Stat { return &o.Completion }),
+	figure.SessionServerTime: sessionFigure(func(o *Sessions) *Stat {
 		if o.Path == nil || o.Path.Server.MeanS == nil {
 			return nil
 		}
 		return &Stat{Mean: Rounded(*o.Path.Server.MeanS*1000, 1e9)}
 	}),
-	"session_slowdown": sessionFigure(func(o *Sessions) *Stat {
+	figure.SessionSlowdown: sessionFigure(func(o *Sessions) *Stat {
 		of := &o.Slowdown
 		return &Stat{Mean: of.Mean, P50: of.P50, P90: of.P90, P95: of.P95, P99: of.P99, Max: of.Max}
 	}),
@@ -30,29 +30,29 @@ var stats = map[string]func(*Summary) *Stat{
 
 // singles are the figures without a statistic. What servers said is the most that they said while what is
 // measured was sent.
-var singles = map[string]func(*Summary) *float64{
-	"requests_per_s":      func(s *Summary) *float64 { return s.Throughput.RequestsPerS },
-	"prompt_tokens_per_s": func(s *Summary) *float64 { return s.Throughput.PromptTokensPerS },
-	"output_tokens_per_s": func(s *Summary) *float64 { return s.Throughput.OutputTokensPerS },
-	"error_rate":          func(s *Summary) *float64 { return s.Requests.ErrorShare },
-	"hit_ratio":           func(s *Summary) *float64 { return s.Cache.Measured },
-	"in_flight":           func(s *Summary) *float64 { return s.InFlight.Mean },
+var singles = map[*figure.Subject]func(*Summary) *float64{
+	figure.RequestRate: func(s *Summary) *float64 { return s.Throughput.RequestsPerS },
+	figure.PromptRate:  func(s *Summary) *float64 { return s.Throughput.PromptTokensPerS },
+	figure.OutputRate:  func(s *Summary) *float64 { return s.Throughput.OutputTokensPerS },
+	figure.ErrorRate:   func(s *Summary) *float64 { return s.Requests.ErrorShare },
+	figure.HitRatio:    func(s *Summary) *float64 { return s.Cache.Measured },
+	figure.InFlight:    func(s *Summary) *float64 { return s.InFlight.Mean },
 
-	"goodput": func(s *Summary) *float64 {
+	figure.Goodput: func(s *Summary) *float64 {
 		if s.Goodput == nil {
 			return nil
 		}
 		return s.Goodput.FromDue.Share
 	},
 
-	"session_success": sessionFigure(func(o *Sessions) *float64 { return o.SuccessShare }),
-	"sessions_per_s":  sessionFigure(func(o *Sessions) *float64 { return o.PerS }),
+	figure.SessionSuccess: sessionFigure(func(o *Sessions) *float64 { return o.SuccessShare }),
+	figure.SessionRate:    sessionFigure(func(o *Sessions) *float64 { return o.PerS }),
 
-	"max_running":         peakOf(func(o *Servers) *Level { return o.Running }),
-	"max_waiting":         peakOf(func(o *Servers) *Level { return o.Waiting }),
-	"max_kv_cache_use":    peakOf(func(o *Servers) *Level { return o.KVUsage }),
-	"max_gpu_utilisation": peakOf(func(o *Servers) *Level { return o.GPUUse }),
-	"max_gpu_memory_mib":  peakOf(func(o *Servers) *Level { return o.GPUMemoryMiB }),
+	figure.MaxRunning:    peakOf(func(o *Servers) *Level { return o.Running }),
+	figure.MaxWaiting:    peakOf(func(o *Servers) *Level { return o.Waiting }),
+	figure.MaxKVCacheUse: peakOf(func(o *Servers) *Level { return o.KVUsage }),
+	figure.MaxGPUUse:     peakOf(func(o *Servers) *Level { return o.GPUUse }),
+	figure.MaxGPUMemory:  peakOf(func(o *Servers) *Level { return o.GPUMemoryMiB }),
 }
 
 // sessionFigure is what a run with sessions has.
@@ -77,22 +77,22 @@ func peakOf(of func(*Servers) *Level) func(*Summary) *float64 {
 // Summarised tells whether a [Summary] has a figure, where its run has it.
 func Summarised(f figure.Figure) bool {
 	_, known := new(Stat).At(f.Statistic)
-	switch f.Name {
-	case "session_server_time":
+	switch f.Subject {
+	case figure.SessionServerTime:
 		return f.Statistic == figure.Mean
-	case "session_slowdown":
+	case figure.SessionSlowdown:
 		known = known && f.Statistic != figure.Min && f.Statistic != figure.P999
 	}
-	return known && stats[f.Name] != nil || singles[f.Name] != nil
+	return known && stats[f.Subject] != nil || singles[f.Subject] != nil
 }
 
 // Figure is a figure of the run, in its unit. It is nil where the run does not have it, or too few values for it.
 // Latencies count from when a request was due.
 func (s *Summary) Figure(f figure.Figure) *float64 {
-	if of := singles[f.Name]; of != nil {
+	if of := singles[f.Subject]; of != nil {
 		return of(s)
 	}
-	of := stats[f.Name]
+	of := stats[f.Subject]
 	if of == nil {
 		return nil
 	}

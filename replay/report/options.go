@@ -145,12 +145,12 @@ type SLO struct {
 
 // objective is a named part of an SLO, for the loops over all of them.
 type objective struct {
-	name  string
+	of    *figure.Subject
 	limit **time.Duration
 }
 
 func (s *SLO) objectives() []objective {
-	return []objective{{"ttft", &s.TTFT}, {"tpot", &s.TPOT}, {"itl", &s.ITL}, {"e2e", &s.E2E}}
+	return []objective{{figure.TTFT, &s.TTFT}, {figure.TPOT, &s.TPOT}, {figure.ITL, &s.ITL}, {figure.E2E, &s.E2E}}
 }
 
 // ParseSLO reads objectives such as "ttft:200ms,tpot:50ms,e2e:5s": names out of
@@ -180,7 +180,7 @@ func (s *SLO) Set(part string) error {
 	}
 	of := figure.Find(name)
 	for _, o := range s.objectives() {
-		if of == nil || o.name != of.Name {
+		if o.of != of {
 			continue
 		}
 		d, err := quantity.Latency(value)
@@ -203,7 +203,7 @@ func (s SLO) String() string {
 	var parts []string
 	for _, o := range s.objectives() {
 		if *o.limit != nil {
-			parts = append(parts, o.name+":"+(*o.limit).String())
+			parts = append(parts, o.of.Name+":"+(*o.limit).String())
 		}
 	}
 	return strings.Join(parts, ",")
@@ -215,7 +215,7 @@ func (s SLO) Empty() bool { return s == SLO{} }
 func (s SLO) check() error {
 	for _, o := range s.objectives() {
 		if *o.limit != nil && **o.limit <= 0 {
-			return fmt.Errorf("report: the objective for %s must be above zero", o.name)
+			return fmt.Errorf("report: the objective for %s must be above zero", o.of.Name)
 		}
 	}
 	return nil

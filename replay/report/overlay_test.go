@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"reprise/replay/figure"
 	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/page"
@@ -106,7 +107,7 @@ func (fastest) Scopes(*result.Result) uint64                            { return
 
 func (fastest) Add(*result.Result, bool) {}
 func (fastest) Result(all *Evidence, _ int64, _ bool) *ContractResult {
-	got := float64(all.Values(Timing{"ttft", FromDue}).Max) / 1e6
+	got := float64(all.Values(Timing{figure.TTFT, FromDue}).Max) / 1e6
 	c := ClauseResult{Clause: "max ttft <= 25ms", From: "due", Outcome: Holds, Measured: &got, Allowed: 25, Unit: "ms", Margin: trace.Ptr((25 - got) / 25)}
 	if got > 25 {
 		c.Outcome = Fails

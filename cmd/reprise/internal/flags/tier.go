@@ -40,7 +40,7 @@ func (f *Release) Register(fl *pflag.FlagSet, tier, about string) {
 		"for --tier partner and public: privacy budget ε. Default of --tier public: 1")
 	rest.NumberVar(&f.Budget.Delta, "delta", 1e-6, "for --tier partner and public: δ; choose it far below 1/users")
 	rest.StringVar(&f.Ledger, "ledger", "",
-		"for --tier partner and public: `file` that adds up all releases of a source, beside that of the user. "+
+		"for --tier partner and public: `file` that adds up all releases of a source, beside your own ledger. "+
 			"Default: TRACE.ledger.jsonl")
 	rest.StringVar(&f.Population, "population", "",
 		"for --tier partner and public: `name` of all the users whose logs these are, since what several releases "+

@@ -124,7 +124,7 @@ func register(j *job.Job, everyday, kube, kubeRest flags.Section, name, memory s
 		"`name` of the Secret whose keys are the variables with the store's credentials; by default the role of "+
 			"the machine")
 	kube.StringVar(&j.Data, "data-claim", "",
-		"`claim` of the volume with the inputs, at /data; by default that of the results")
+		"`claim` of the volume with the inputs, at /data; by default the claim of the results")
 	kubeRest.StringVar(&j.Namespace, "namespace", "", "namespace; by default that of kubectl")
 }
 
