@@ -1,11 +1,9 @@
 package block
 
 import (
-	"cmp"
 	"math"
 	"math/bits"
 	"math/rand/v2"
-	"slices"
 )
 
 // Dense numbers keys 0, 1, 2… in the order of their first appearance. It is for one goroutine.
@@ -28,31 +26,32 @@ func (d *Dense[K]) ID(k K) uint64 {
 func (d *Dense[K]) Len() int { return len(d.ids) }
 
 // IDs numbers as [Dense] does, for keys of 128 bits and up to a limit, beyond which new keys get no number. Keys that
-// count up and follow each other share a page: the first of one costs 40 to 56 bytes, the others nothing. The hash is
-// seeded, so that no input can be made to collide.
+// come in their order, one or several apart, share a page: the first of one costs 56 bytes or more, the others nothing.
+// The hash is seeded, so that no input can be made to collide.
 type IDs struct {
 	limit, pageLimit int
 	n                int
 	pages            [][]idPage // in chunks, so that nothing is copied as they grow
-	sorted           []idPage   // in place of them, once it is frozen
 	count            int        // pages
 	slots            []slot     // open addressing with linear probing, at most half full
 	seed             key128
 	last             *idPage    // of the last key
 	alone            bool       // no other page has keys near those of the last
-	before           []uint32   // by so many numbers as a page has: the pages in sorted that begin below them
-	at               int        // page in sorted of the last number
+	before           []uint32   // by so many numbers as a page has keys: the pages that begin below them
+	at               int        // page of the last number
 	parts            [][]uint16 // by number of a key, in chunks: of which part it is
 }
 
 type key128 struct{ hi, lo uint64 }
 
-// An idPage has those of 32 keys whose numbers are as far from each other as they are. Keys that do not come in their
-// order would need a page each: beyond the first pages for the same keys, such a page has one key.
+// An idPage has those of 32 keys whose numbers are in the order of the keys, and less than 64 apart: others may have some
+// between. Keys that do not come in their order would need a page each: beyond the first pages for the same keys, such
+// a page has one key.
 type idPage struct {
 	hi, lo uint64 // of the keys, lo without its low bits, unless it is that of one key
-	has    uint32 // a bit for each; 0 for one key
-	first  uint32 // the number of the first key, plus what a page has of keys
+	span   uint64 // a bit for each number from the first on: whether it is of a key of the page
+	has    uint32 // a bit for each key; 0 for one key
+	first  uint32 // number of the first key
 	part   uint32 // a bit for each that names a part, as has
 }
 
@@ -70,7 +69,7 @@ const (
 type slot uint64
 
 // maxIDs is how many numbers a page has room for.
-const maxIDs = 1<<32 - 2*idKeys
+const maxIDs = 1<<32 - 1
 
 // NewIDs makes an empty numbering of up to limit keys on up to so many pages, or an eighth of them where these have
 // fewer than two keys each: then there are as many keys as pages, which spares nothing. A limit below 1 means the
@@ -87,7 +86,21 @@ func NewIDs(limit, pages int) *IDs {
 }
 
 // number is that of the key whose bit is given.
-func (p *idPage) number(bit uint64) uint32 { return p.first + uint32(bit) - idKeys }
+func (p *idPage) number(bit uint64) uint32 {
+	before, span := bits.OnesCount32(p.has&(1<<bit-1)), p.span
+	if rest := ^span; rest>>(before+1)<<(before+1) == rest { // most pages have no numbers of others up to there
+		return p.first + uint32(before)
+	}
+	for ; before > 0; before-- {
+		span &= span - 1
+	}
+	return p.first + uint32(bits.TrailingZeros64(span))
+}
+
+// fits reports whether the key whose bit is given may have the number n on the page.
+func (p *idPage) fits(bit uint64, n int) bool {
+	return p.has>>bit == 0 && uint64(n)-uint64(p.first) < 64
+}
 
 // ID is the number of the key hi, lo. It is not ok when the key is new and there are as many as the limit.
 func (d *IDs) ID(hi, lo uint64) (n int, ok bool) { return d.Part(hi, lo, 0) }
@@ -103,7 +116,7 @@ func (d *IDs) Part(hi, lo uint64, size uint16) (n int, ok bool) {
 		return d.known(p, bit, hi, lo, size)
 	}
 	pages, alone := 0, true
-	if !near || !d.alone || p.number(bit) != uint32(d.n) {
+	if !near || !d.alone || !p.fits(bit, d.n) {
 		if p, pages = d.find(hi, page, bit); p != nil && p.has>>bit&1 != 0 {
 			d.last, d.alone = p, false
 			return d.known(p, bit, hi, lo, size)
@@ -125,12 +138,13 @@ func (d *IDs) Part(hi, lo uint64, size uint16) (n int, ok bool) {
 	switch {
 	case p != nil:
 	case pages >= idMost:
-		d.add(idPage{hi: hi, lo: lo, first: uint32(d.n) - 1 + idKeys, part: part})
+		d.add(idPage{hi: hi, lo: lo, first: uint32(d.n) - 1, span: 1, part: part})
 		return d.n - 1, true
 	default:
-		p = d.add(idPage{hi: hi, lo: page, first: uint32(d.n) - 1 - uint32(bit) + idKeys})
+		p = d.add(idPage{hi: hi, lo: page, first: uint32(d.n) - 1})
 	}
 	p.has |= 1 << bit
+	p.span |= 1 << (uint32(d.n) - 1 - p.first)
 	p.part |= part << bit
 	d.last = p
 	return d.n - 1, true
@@ -169,8 +183,7 @@ func (d *IDs) find(hi, lo, bit uint64) (fits *idPage, pages int) {
 			if bit == idKeys || p.has>>bit&1 != 0 {
 				return p, pages
 			}
-			pages++
-			if p.number(bit) == uint32(d.n) {
+			if pages++; p.fits(bit, d.n) {
 				fits = p
 			}
 		}
@@ -208,28 +221,20 @@ func (d *IDs) put(page int) {
 	d.slots[i] = slot(tag<<32 | uint64(page+1))
 }
 
-// hash folds a product of the lower half of hi and the page, each masked by half of the seed, and makes a tag of all of
-// hi. Pages that differ above these are near each other in memory: a partial block has its length there, beside the
-// page of the blocks before it. They are few.
+// hash folds a product of the lower half of hi and the page, each masked by half of the seed, and adds the upper half of
+// hi, in which ends of prompts differ: a block may have thousands, which must not be probed one after the other.
 func (d *IDs) hash(hi, page uint64) (at, tag uint64) {
 	upper, lower := bits.Mul64(hi&math.MaxUint32^d.seed.hi, page^d.seed.lo)
-	at = upper ^ lower
-	return at, uint64(uint32(at>>32) + uint32(hi>>32)*0x9e3779b1)
+	at = upper ^ lower + hi>>32*0x9e3779b97f4a7c15
+	return at, at >> 32
 }
 
 // Freeze gives up what is needed to number: after it, only [IDs.Stretch] and Len may be called.
 func (d *IDs) Freeze() {
 	d.slots, d.last = nil, nil
-	d.sorted = make([]idPage, 0, d.count)
-	for i, chunk := range d.pages {
-		d.sorted = append(d.sorted, chunk[:min(idChunk, d.count-i*idChunk)]...)
-		d.pages[i] = nil
-	}
-	d.pages = nil
-	slices.SortFunc(d.sorted, func(a, b idPage) int { return cmp.Compare(a.first, b.first) })
-	d.before = make([]uint32, d.n/idKeys+3)
-	for i, p := range d.sorted {
-		d.before[p.first/idKeys+1] = uint32(i + 1)
+	d.before = make([]uint32, d.n/idKeys+2)
+	for i := range d.count { // pages begin in the order in which they were added
+		d.before[d.page(i).first/idKeys+1] = uint32(i + 1)
 	}
 	for i := range d.before[1:] {
 		d.before[i+1] = max(d.before[i], d.before[i+1])
@@ -240,29 +245,31 @@ func (d *IDs) Freeze() {
 // keys from that on, as far as their page tells. The key of a part has its size above the lower half of hi, and the
 // highest bit of hi tells nothing. It may be called after Freeze alone.
 func (d *IDs) Stretch(n int) (hi, lo uint64, more int) {
-	has := func(p *idPage) (bit uint32, ok bool) {
-		bit = uint32(n) + idKeys - p.first
-		return bit, bit < idKeys && p.has>>bit&1 != 0 || bit == 0 && p.has == 0
-	}
-	if _, ok := has(&d.sorted[d.at]); !ok {
-		// The page begins no further off than a page has keys, and pages that begin there are few: each has a
-		// number of its own.
-		for d.at = int(d.before[n/idKeys+2]) - 1; ; d.at-- {
-			if _, ok := has(&d.sorted[d.at]); ok {
-				break
-			}
+	p := d.page(d.at)
+	if !p.numbers(n) {
+		// A page that has it begins less than 64 numbers before it, where few others begin.
+		for d.at = int(d.before[n/idKeys+1]) - 1; !d.page(d.at).numbers(n); d.at-- {
 		}
+		p = d.page(d.at)
 	}
-	p := &d.sorted[d.at]
-	bit, _ := has(p)
+	at := uint32(n) - p.first
+	has := p.has
+	for range bits.OnesCount64(p.span & (1<<at - 1)) {
+		has &= has - 1
+	}
+	bit := bits.TrailingZeros32(has) % idKeys // 0 where there is one key
 	if hi = p.hi; p.part>>bit&1 != 0 {
 		hi |= uint64(*d.sizeOf(n)) << 32
 	}
 	if p.has == 0 {
 		return hi, p.lo, 1
 	}
-	return hi, p.lo<<idBits | uint64(bit), max(1, bits.TrailingZeros32(^(p.has &^ p.part >> bit)))
+	more = min(bits.TrailingZeros64(^(p.span >> at)), bits.TrailingZeros32(^(p.has &^ p.part >> bit)))
+	return hi, p.lo<<idBits | uint64(bit), max(1, more)
 }
+
+// numbers reports whether one of the keys has the number n.
+func (p *idPage) numbers(n int) bool { return p.span>>(uint64(n)-uint64(p.first))&1 != 0 }
 
 // Len is how many keys have been numbered.
 func (d *IDs) Len() int { return d.n }

@@ -86,9 +86,10 @@ func TestIDs(t *testing.T) {
 	}
 }
 
-// Keys without neighbours end at an eighth of the pages, and others at all of them.
+// Keys without neighbours end at an eighth of the pages, and others at all of them: as many share a page as come in
+// their order.
 func TestIDsPages(t *testing.T) {
-	for step, want := range map[uint64]int{1: 80 * idKeys, idKeys: 10} {
+	for step, want := range map[uint64]int{1: 80 * idKeys, 8: 80 * idKeys / 8, idKeys: 10} {
 		d, n := NewIDs(0, 80), 0
 		for ok := true; ok; n++ {
 			_, ok = d.ID(7, uint64(n)*step)
@@ -97,6 +98,30 @@ func TestIDsPages(t *testing.T) {
 			t.Errorf("of keys %d apart %d have a number, want %d", step, d.Len(), want)
 		}
 	}
+}
+
+// Numbers that are given to others between those of a page's keys, such as ends of prompts, do not end the page.
+func TestIDsBetween(t *testing.T) {
+	d := NewIDs(0, 0)
+	for lo := range uint64(idKeys) {
+		d.ID(0, lo)
+		d.ID(1+lo, 0)
+	}
+	if want := 1 + idKeys; d.count != want {
+		t.Errorf("%d pages, want %d", d.count, want)
+	}
+}
+
+// Of the same blocks each prompt ends in another part.
+func BenchmarkIDsOfParts(b *testing.B) {
+	const blocks, sizes = 1 << 6, 1 << 12
+	for b.Loop() {
+		d := NewIDs(0, 0)
+		for i := range blocks * sizes {
+			d.Part(0, uint64(i/sizes), uint16(i%sizes))
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/blocks/sizes, "ns/id")
 }
 
 func BenchmarkIDs(b *testing.B) {
