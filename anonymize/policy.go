@@ -109,8 +109,8 @@ func (l *limits) settle() {
 
 // maxDistinct is how many distinct blocks are numbered in memory, for 4 bytes each, 2 more where prompts end in part of
 // a block, and up to 20 for one in which a hit ends, on up to maxPages pages of 56 bytes: see [block.IDs]. Ids that
-// come in their order share pages. Ids that are hashes share none, and a million of them are numbered in memory. The published
-// traces have less than a hundredth of either.
+// come in their order share pages. Ids that are hashes share none, and a million of them are numbered in memory. The
+// published traces have less than a hundredth of either.
 const (
 	maxDistinct = 1 << 27
 	maxPages    = 1 << 23

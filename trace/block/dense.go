@@ -26,7 +26,7 @@ func (d *Dense[K]) ID(k K) uint64 {
 func (d *Dense[K]) Len() int { return len(d.ids) }
 
 // IDs numbers as [Dense] does, for keys of 128 bits and up to a limit, beyond which new keys get no number. Keys that
-// come in their order, one or several apart, share a page: the first of one costs 56 bytes or more, the others nothing.
+// come in their order, one or several apart, share a page: the first of one costs 56 to 104 bytes, the others nothing.
 // The hash is seeded, so that no input can be made to collide.
 type IDs struct {
 	limit, pageLimit int
@@ -34,7 +34,7 @@ type IDs struct {
 	pages            [][]idPage // in chunks, so that nothing is copied as they grow
 	count            int        // pages
 	slots            []slot     // open addressing with linear probing, at most half full
-	seed             key128
+	seed             [2]uint64
 	last             *idPage    // of the last key
 	alone            bool       // no other page has keys near those of the last
 	before           []uint32   // by so many numbers as a page has keys: the pages that begin below them
@@ -42,11 +42,9 @@ type IDs struct {
 	parts            [][]uint16 // by number of a key, in chunks: of which part it is
 }
 
-type key128 struct{ hi, lo uint64 }
-
-// An idPage has those of 32 keys whose numbers are in the order of the keys, and less than 64 apart: others may have some
-// between. Keys that do not come in their order would need a page each: beyond the first pages for the same keys, such
-// a page has one key.
+// An idPage has those of 32 neighbouring keys whose numbers rise with the keys and are less than 64 apart. Keys of
+// other pages may have the numbers between. Keys that do not come in their order would need a page each: beyond the
+// first pages for the same keys, such a page has one key.
 type idPage struct {
 	hi, lo uint64 // of the keys, lo without its low bits, unless it is that of one key
 	span   uint64 // a bit for each number from the first on: whether it is of a key of the page
@@ -68,21 +66,18 @@ const (
 // A slot is the tag of a page's key above its place plus one; 0 is an empty slot.
 type slot uint64
 
-// maxIDs is how many numbers a page has room for.
-const maxIDs = 1<<32 - 1
-
 // NewIDs makes an empty numbering of up to limit keys on up to so many pages, or an eighth of them where these have
 // fewer than two keys each: then there are as many keys as pages, which spares nothing. A limit below 1 means the
 // greatest.
 func NewIDs(limit, pages int) *IDs {
-	if limit < 1 || limit > maxIDs {
-		limit = maxIDs
+	if limit < 1 || limit > math.MaxUint32 {
+		limit = math.MaxUint32
 	}
-	if pages < 1 || pages > maxIDs {
-		pages = maxIDs
+	if pages < 1 || pages > math.MaxUint32 {
+		pages = math.MaxUint32
 	}
-	return &IDs{limit: limit, pageLimit: pages, slots: make([]slot, 1<<10), seed: key128{rand.Uint64(), rand.Uint64()},
-		last: new(idPage)}
+	return &IDs{limit: limit, pageLimit: pages, slots: make([]slot, 1<<10),
+		seed: [2]uint64{rand.Uint64(), rand.Uint64()}, last: new(idPage)}
 }
 
 // number is that of the key whose bit is given.
@@ -221,10 +216,10 @@ func (d *IDs) put(page int) {
 	d.slots[i] = slot(tag<<32 | uint64(page+1))
 }
 
-// hash folds a product of the lower half of hi and the page, each masked by half of the seed, and adds the upper half of
-// hi, in which ends of prompts differ: a block may have thousands, which must not be probed one after the other.
+// hash folds a product of the lower half of hi and the page, each masked by half of the seed, and adds the upper half
+// of hi, in which ends of prompts differ: a block may have thousands, which must not be probed one after the other.
 func (d *IDs) hash(hi, page uint64) (at, tag uint64) {
-	upper, lower := bits.Mul64(hi&math.MaxUint32^d.seed.hi, page^d.seed.lo)
+	upper, lower := bits.Mul64(hi&math.MaxUint32^d.seed[0], page^d.seed[1])
 	at = upper ^ lower + hi>>32*0x9e3779b97f4a7c15
 	return at, at >> 32
 }
@@ -247,13 +242,12 @@ func (d *IDs) Freeze() {
 func (d *IDs) Stretch(n int) (hi, lo uint64, more int) {
 	p := d.page(d.at)
 	if !p.numbers(n) {
-		// A page that has it begins less than 64 numbers before it, where few others begin.
-		for d.at = int(d.before[n/idKeys+1]) - 1; !d.page(d.at).numbers(n); d.at-- {
+		// The page that has it begins less than 64 numbers before it, where few others begin.
+		for d.at = int(d.before[n/idKeys+1]); !p.numbers(n); p = d.page(d.at) {
+			d.at--
 		}
-		p = d.page(d.at)
 	}
-	at := uint32(n) - p.first
-	has := p.has
+	at, has := uint32(n)-p.first, p.has
 	for range bits.OnesCount64(p.span & (1<<at - 1)) {
 		has &= has - 1
 	}
