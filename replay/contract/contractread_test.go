@@ -88,7 +88,7 @@ func TestContractFaults(t *testing.T) {
 		{list("  - clause: p95 ttft <= 1s", "    were: class = gold"), `c.yaml:3:5: unknown key "were": want clause, where, from or slo`},
 		{list("  - clause: p95 ttft <= 1s", "    clause: p99 ttft <= 1s"), "c.yaml:3:5: mapping key"},
 		{list("  - where: class = gold"), "c.yaml:2:5: want clause:"},
-		{list("  - clause: p95 ttft <= 1s", "    where: class = gold or clas = x"), "c.yaml:3:28: want one of class"},
+		{list("  - clause: p95 ttft <= 1s", "    where: class = gold or clas = x"), "c.yaml:3:28: no such column; nearest is class"},
 		{list("  - clause: p95 ttft <= 1s", "    where:"), "c.yaml:3:5: where has no value"},
 		{list("  - clause: p95 ttft <= 1s", "    from: done"), "c.yaml:3:11: from: want due or sent"},
 		{list("  - clause: p95 tpot <= 1s", "    from: sent"), "c.yaml:3:11: p95 tpot does not begin"},

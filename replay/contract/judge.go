@@ -14,7 +14,7 @@ import (
 // A judge implements [report.Judge].
 type judge struct {
 	contract *Contract
-	in       circumstances
+	in       report.Circumstances
 	steady   *report.Steady
 	scopes   []*scoped
 	byClause []*scoped
@@ -41,9 +41,9 @@ type goodCount struct {
 // scope share their evidence.
 func (c *Contract) Judge(run *result.Run, slo report.SLO, steady *report.Steady,
 	newEvidence func() *report.Evidence) report.Judge {
-	j := &judge{contract: c, in: circumstances{run: run}, steady: steady}
+	j := &judge{contract: c, in: report.Circumstances{Run: run}, steady: steady}
 	if steady != nil && steady.Reason == "" {
-		j.in.steady = steady.Interval()
+		j.in.Steady = steady.Interval()
 	}
 	for i := range c.Clauses {
 		clause := &c.Clauses[i]
@@ -157,7 +157,7 @@ func (j *judge) clause(i int, v *scoped, duration int64, zeros bool) report.Clau
 	if c.hasOrigin() {
 		r.From = originNames[c.origin]
 	}
-	if c.where != nil && mentions(c.where, "state") && j.in.steady == nil {
+	if c.where != nil && mentions(c.where, "state") && j.in.Steady == nil {
 		r.Outcome, r.Why = report.Unjudged, "the steady state was not looked for"
 		if j.steady != nil {
 			r.Why = "there is no steady state: " + j.steady.Reason

@@ -45,7 +45,7 @@ func (c *Clause) Values(dst []int64, run *result.Run, r *result.Result, slo *rep
 	end, _ := report.OutcomeOf(r)
 	failed := end == report.Failed
 	if before, after := run.Window.Holds(r); before || after || end != report.Succeeded && !failed ||
-		c.where != nil && !c.where.holds(r, &circumstances{run: run}) {
+		c.where != nil && !c.where.holds(r, &report.Circumstances{Run: run}) {
 		return dst
 	}
 	_, share := c.Counts()

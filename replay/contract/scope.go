@@ -1,6 +1,8 @@
 package contract
 
 import (
+	"cmp"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,14 +14,8 @@ import (
 
 // A scope says which requests a clause is about.
 type scope interface {
-	holds(r *result.Result, in *circumstances) bool
+	holds(r *result.Result, in *report.Circumstances) bool
 	String() string // as parseScope reads it
-}
-
-// circumstances are what of the run scopes depend on.
-type circumstances struct {
-	run    *result.Run
-	steady *report.Interval // nil without a steady state
 }
 
 // anyOf and allOf have two parts or more.
@@ -28,11 +24,11 @@ type (
 	allOf []scope
 )
 
-func (a anyOf) holds(r *result.Result, in *circumstances) bool {
+func (a anyOf) holds(r *result.Result, in *report.Circumstances) bool {
 	return slices.ContainsFunc(a, func(s scope) bool { return s.holds(r, in) })
 }
 
-func (a allOf) holds(r *result.Result, in *circumstances) bool {
+func (a allOf) holds(r *result.Result, in *report.Circumstances) bool {
 	return !slices.ContainsFunc(a, func(s scope) bool { return !s.holds(r, in) })
 }
 
@@ -56,100 +52,34 @@ func (a allOf) String() string {
 	return strings.Join(parts, " and ")
 }
 
-// A comparison holds a field against a value: a text, a number, or none.
+// A comparison holds a column against a value: a text, a number, or none.
 type comparison struct {
-	of     *field
+	of     *report.Column
 	op     string
 	text   string
 	number int64
 	none   bool
 }
 
-// A field is what a scope can tell requests apart by: a text, which is empty where
-// there is none, or a number.
-type field struct {
-	name   string
-	text   func(*result.Result, *circumstances) string
-	number func(*result.Result) int32
-	values []string // the only ones; nil is any
-	ids    bool     // whole numbers from 0, or none
-}
-
-const fieldCategory = "category"
-
-// stateSteady are the requests that were sent and finished in the steady state of the run,
-// see [report.Steady]; the others have no state.
-const stateSteady = "steady"
-
-func idOf(id *int64) string {
-	if id == nil {
-		return ""
+func (c *comparison) holds(r *result.Result, in *report.Circumstances) bool {
+	if c.of.Number == nil {
+		return (c.of.Text(r, in) == c.text) == (c.op == "=") // none is the empty text
 	}
-	return strconv.FormatInt(*id, 10)
-}
-
-// Lengths are those that the server counted, of a request that succeeded, else those
-// that the workload asked for: what a request asked decides where its failure
-// counts, not how far its answer came.
-var scopeFields = []field{
-	{name: "class", text: func(r *result.Result, _ *circumstances) string { return r.Class }},
-	{name: fieldCategory, text: func(r *result.Result, _ *circumstances) string { return r.Category },
-		values: trace.Categories()},
-	{name: "api", text: func(r *result.Result, _ *circumstances) string { return r.API },
-		values: []string{result.APIChat, result.APICompletions, result.APIResponses, result.APIMessages,
-			result.APIEmbeddings}},
-	{name: "endpoint", text: func(r *result.Result, in *circumstances) string {
-		if r.Endpoint == nil || *r.Endpoint < 0 || int(*r.Endpoint) >= len(in.run.Endpoints) {
-			return ""
-		}
-		return in.run.Endpoints[*r.Endpoint]
-	}},
-	{name: "session", text: func(r *result.Result, _ *circumstances) string { return idOf(r.Session) }, ids: true},
-	{name: "user", text: func(r *result.Result, _ *circumstances) string { return idOf(r.User) }, ids: true},
-	{name: "model", text: func(r *result.Result, _ *circumstances) string { return r.Model }},
-	{name: "adapter", text: func(r *result.Result, _ *circumstances) string { return r.Adapter }},
-	{name: "state", values: []string{stateSteady}, text: func(r *result.Result, in *circumstances) string {
-		if in.steady == nil || r.SentNS == nil || r.DoneNS == nil || !in.steady.Contains(*r.SentNS) ||
-			!in.steady.Contains(*r.DoneNS) {
-			return ""
-		}
-		return stateSteady
-	}},
-	{name: "input_tokens", number: func(r *result.Result) int32 { return countedOr(r, r.Input, r.WantInput) }},
-	{name: "output_tokens", number: func(r *result.Result) int32 {
-		return countedOr(r, r.Output, valueOr(r.WantOutput, 0))
-	}},
-}
-
-func valueOr(n *int32, or int32) int32 {
-	if n == nil {
-		return or
-	}
-	return *n
-}
-
-func countedOr(r *result.Result, counted *int32, wanted int32) int32 {
-	if end, _ := report.OutcomeOf(r); end == report.Succeeded && counted != nil {
-		return *counted
-	}
-	return wanted
-}
-
-func (c *comparison) holds(r *result.Result, in *circumstances) bool {
-	if c.of.number == nil {
-		return (c.of.text(r, in) == c.text) == (c.op == "=") // none is the empty text
-	}
-	n := int64(c.of.number(r))
-	switch c.op {
-	case "=":
+	n, ok := c.of.Number(r)
+	switch {
+	case c.none:
+		return ok == (c.op == "!=")
+	case !ok:
+		return c.op == "!="
+	case c.op == "=":
 		return n == c.number
-	case "!=":
+	case c.op == "!=":
 		return n != c.number
-	case "<":
+	case c.op == "<":
 		return n < c.number
-	case "<=":
+	case c.op == "<=":
 		return n <= c.number
-	case ">":
+	case c.op == ">":
 		return n > c.number
 	}
 	return n >= c.number
@@ -160,7 +90,7 @@ func (c *comparison) String() string {
 	switch {
 	case c.none:
 		value = wordNone
-	case c.of.number != nil:
+	case c.of.Number != nil:
 		value = strconv.FormatInt(c.number, 10)
 	case value == "" || value == wordNone || joins(value) ||
 		strings.ContainsFunc(value, func(r rune) bool { return !inWord(r) }):
@@ -170,7 +100,7 @@ func (c *comparison) String() string {
 		}
 		value = quote + value + quote
 	}
-	return c.of.name + " " + c.op + " " + value
+	return c.of.Name + " " + c.op + " " + value
 }
 
 // Words with a meaning of their own, unless they are quoted.
@@ -307,50 +237,51 @@ func (p *scopeParser) one() (scope, error) {
 
 func (p *scopeParser) comparison() (scope, error) {
 	name := p.take()
-	var names []string
-	for _, f := range scopeFields {
-		names = append(names, f.name)
+	of, err := report.FindColumn(name.text)
+	if err != nil || name.kind != lexWord {
+		return nil, misplacedf(name.at, "%v", cmp.Or(err, errors.New("want one of "+strings.Join(report.ColumnNames(), ", "))))
 	}
-	i := slices.Index(names, name.text)
-	if i < 0 || name.kind != lexWord {
-		return nil, misplacedf(name.at, "want one of %s", strings.Join(names, ", "))
-	}
-	c := &comparison{of: &scopeFields[i]}
+	c := &comparison{of: of}
 	op := p.take()
 	switch {
 	case op.kind != lexOperator:
 		return nil, misplacedf(op.at, "want =, !=, <, <=, > or >= after %s", name.text)
-	case c.of.number == nil && op.text != "=" && op.text != "!=":
+	case of.Number == nil && op.text != "=" && op.text != "!=":
 		return nil, misplacedf(op.at, "%s is a text: want = or !=", name.text)
+	case of.IDs && op.text != "=" && op.text != "!=":
+		return nil, misplacedf(op.at, "%s has no order: want = or !=", name.text)
 	}
 	c.op = op.text
 	return c, c.take(p.take())
 }
 
 // take sets the value.
-func (c *comparison) take(value lexeme) (err error) {
+func (c *comparison) take(value lexeme) error {
 	switch {
 	case value.kind != lexWord && value.kind != lexQuoted || value.kind == lexWord && joins(value.text):
 		return misplacedf(value.at, "want a value after %s", c.op)
-	case c.of.number != nil:
-		if c.number, err = strconv.ParseInt(value.text, 10, 32); err != nil || c.number < 0 {
-			return misplacedf(value.at, "%s is a whole number", c.of.name)
-		}
-	case value.kind == lexWord && value.text == wordNone:
+	case value.kind == lexWord && value.text == wordNone && !c.of.Always && (c.op == "=" || c.op == "!="):
 		c.none = true
-	case c.of.ids:
-		id, err := strconv.ParseUint(value.text, 10, 63)
-		if err != nil {
-			return misplacedf(value.at, "%s is a whole number from 0, or %s", c.of.name, wordNone)
+	case c.of.Number != nil:
+		bits := 63
+		if c.of.Always {
+			bits = 31
 		}
-		c.text = strconv.FormatUint(id, 10)
-	case c.of.name == fieldCategory && value.text == trace.Global:
+		n, err := strconv.ParseUint(value.text, 10, bits)
+		switch {
+		case err != nil && c.of.Always:
+			return misplacedf(value.at, "%s is a whole number", c.of.Name)
+		case err != nil:
+			return misplacedf(value.at, "%s is a whole number from 0, or %s", c.of.Name, wordNone)
+		}
+		c.number = int64(n)
+	case c.of.Name == report.ColumnCategory && value.text == trace.Global:
 		return misplacedf(value.at,
 			"the category %s is called %s now, and is what many sessions share: write category %s %s", trace.Global,
 			trace.Template, c.op, trace.Template)
-	case c.of.values != nil && !slices.Contains(c.of.values, value.text):
-		return misplacedf(value.at, "%s is %s", c.of.name,
-			strings.Join(append(slices.Clone(c.of.values), wordNone), ", "))
+	case c.of.Values != nil && !slices.Contains(c.of.Values, value.text):
+		return misplacedf(value.at, "%s is %s", c.of.Name,
+			strings.Join(append(slices.Clone(c.of.Values), wordNone), ", "))
 	default:
 		c.text = value.text
 	}
@@ -366,7 +297,7 @@ func mentions(s scope, name string) bool {
 	case allOf:
 		return slices.ContainsFunc(s, in)
 	case *comparison:
-		return s.of.name == name
+		return s.of.Name == name
 	}
 	return false
 }
@@ -374,5 +305,5 @@ func mentions(s scope, name string) bool {
 // onlySteady says that a scope is the steady state, whole.
 func onlySteady(s scope) bool {
 	c, ok := s.(*comparison)
-	return ok && c.of.name == "state" && c.op == "=" && c.text == stateSteady
+	return ok && c.of.Name == "state" && c.op == "=" && c.text == report.StateSteady
 }

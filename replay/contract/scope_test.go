@@ -20,7 +20,7 @@ func rowOf(class string, input int32) *result.Result {
 }
 
 func TestScopes(t *testing.T) {
-	here := &circumstances{run: &result.Run{Routing: result.Routing{Endpoints: []string{"http://a:8000", "http://b:8000"}}}, steady: (&report.Steady{Window: &report.Stretch{FromS: 0, ToS: 1}}).Interval()}
+	here := &report.Circumstances{Run: &result.Run{Routing: result.Routing{Endpoints: []string{"http://a:8000", "http://b:8000"}}}, Steady: (&report.Steady{Window: &report.Stretch{FromS: 0, ToS: 1}}).Interval()}
 	gold, plain := rowOf("gold", 5000), rowOf("", 100)
 	gold.Session, gold.Endpoint, gold.API, gold.Category = trace.Ptr(int64(3)), trace.Ptr(int32(1)), result.APIChat, trace.Cold
 	gold.User, gold.Model, gold.Adapter = trace.Ptr(int64(7)), "llama", "sql"
@@ -97,7 +97,7 @@ func TestScopeOfAFailure(t *testing.T) {
 		}
 		broken := *r
 		broken.Error = "reset"
-		if got := [2]bool{s.holds(r, &circumstances{run: &result.Run{}}), s.holds(&broken, &circumstances{run: &result.Run{}})}; got != want {
+		if got := [2]bool{s.holds(r, &report.Circumstances{Run: &result.Run{}}), s.holds(&broken, &report.Circumstances{Run: &result.Run{}})}; got != want {
 			t.Errorf("%s: %v, want %v", in, got, want)
 		}
 	}
@@ -109,9 +109,9 @@ func TestScopeFaults(t *testing.T) {
 		at   int
 		want string
 	}{
-		{"", 0, "want one of class, category"},
-		{"klass = gold", 0, "want one of class"},
-		{`"class" = gold`, 0, "want one of class"},
+		{"", 0, "want one of user, adapter"},
+		{"klass = gold", 0, "nearest is class"},
+		{`"class" = gold`, 0, "want one of user"},
 		{"class", 5, "want =, !="},
 		{"class gold", 6, "want =, !="},
 		{"class < gold", 6, "class is a text"},
@@ -131,7 +131,7 @@ func TestScopeFaults(t *testing.T) {
 		{"input_tokens < 1.5", 15, "whole number"},
 		{"input_tokens < 99999999999", 15, "whole number"},
 		{"class = gold silver", 13, "want and, or, or the end"},
-		{"class = gold or", 15, "want one of class"},
+		{"class = gold or", 15, "want one of user"},
 		{"(class = gold", 13, "closing parenthesis"},
 		{"class = gold)", 12, "want and, or, or the end"},
 		{"class = 'gold", 8, "not closed"},
@@ -152,7 +152,7 @@ func FuzzScope(f *testing.F) {
 	for _, seed := range []string{"class = gold or input_tokens < 2048", "(class != 'a b' or api=chat) and session != none", "((((", `class = "`, "user = 3 and state != steady or model = none", "input_tokens ≤ 3 and (output_tokens > 1 or endpoint = http://a:1/v1?x)"} {
 		f.Add(seed)
 	}
-	here := &circumstances{run: &result.Run{Routing: result.Routing{Endpoints: []string{"http://a:1"}}}}
+	here := &report.Circumstances{Run: &result.Run{Routing: result.Routing{Endpoints: []string{"http://a:1"}}}}
 	rows := messy(rand.New(rand.NewPCG(1, 2)), 50)
 	for i := range rows {
 		rows[i].Class = []string{"", "gold", "a b"}[i%3]

@@ -410,7 +410,7 @@ func TestCategoriesAndLengths(t *testing.T) {
 	for _, c := range s.ByCategory {
 		names = append(names, c.Category)
 	}
-	if got := strings.Join(names, ","); got != "cold,branch,,odd" {
+	if got := strings.Join(names, ","); got != "cold,branch,odd," {
 		t.Errorf("order of the categories: %s", got)
 	}
 	if c := s.ByCategory[0]; c.Rows != 2 || c.Succeeded != 1 || c.Cache.Rows != 1 || c.TTFTP50 != nil {

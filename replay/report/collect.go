@@ -54,14 +54,12 @@ type collector struct {
 	requestCounts
 	latencies
 	tokenCounts
-	groups
-	parts parts
-	time  timeline
-	picks picks
+	groups  groupings
+	retries Retries
+	time    timeline
+	picks   picks
 
 	sessions sessionCollector
-	tenants  tenantTable
-	of       []*group // that a result is in: a buffer
 
 	judge  Judge // nil without a contract
 	stalls *stallMeter
@@ -94,11 +92,7 @@ func newCollector(run result.Run, opts Options) *collector {
 	c := &collector{run: run, opts: opts}
 	c.lastDone = -1
 	c.errors = map[string]int64{}
-	c.groups = groups{categories: map[string]*group{}, classes: map[string]*group{},
-		exact: min(opts.Exact, groupExact), block: c.block()}
-	for i := range c.buckets {
-		c.buckets[i] = c.newGroup()
-	}
+	c.groups = newGroupings(&c.run, &c.opts, c.block())
 	c.tokens.OutputSources = map[string]int64{}
 	c.cache.block = c.block()
 	c.sessions.limit = sessionRequests
@@ -152,11 +146,9 @@ func (c *collector) add(r *result.Result) error {
 	}
 	c.stalls.meet(r)
 	c.sessions.add(r, end, false, false, scopes)
-	c.of = c.groupsOf(r, c.of[:0])
-	withHits := len(c.of)
-	c.of = append(c.of, c.parts.of(r, c.newGroup)...)
-	c.parts.retries.spread(r, &c.run)
-	c.tenants.add(r, end)
+	groups := c.groups.put(r, end)
+	c.retries.add(r)
+	c.retries.spread(r, &c.run)
 	c.addSending(r)
 	if r.DoneNS != nil {
 		c.lastDone = max(c.lastDone, *r.DoneNS)
@@ -182,16 +174,18 @@ func (c *collector) add(r *result.Result) error {
 		c.notSent++
 	case Succeeded:
 		c.succeeded++
-		c.work += workOf(int64(InputTokens(r)), int64(orUnknown(r.Cached)), int64(max(orUnknown(r.Output), 0)))
+		input, cached, output := int64(InputTokens(r)), int64(orUnknown(r.Cached)), int64(max(orUnknown(r.Output), 0))
+		c.work += workOf(input, cached, output)
 		c.stalls.add(read)
-		c.addLatency(r, c.of...)
+		c.addLatency(r, groups)
 		c.addTokens(r)
-		for _, g := range c.of[:withHits] {
+		for _, g := range groups {
+			g.addTokens(input, cached, output)
 			g.cache.add(r)
 		}
 		c.time.addTokens(r, c.cache.block)
 	}
-	if len(c.errors) > maxNames || len(c.categories) > maxNames {
+	if len(c.errors) > maxNames || len(c.groups.category.groups) > maxNames {
 		return errNames
 	}
 	return nil
@@ -222,7 +216,7 @@ func (c *collector) addSending(r *result.Result) {
 	}
 }
 
-func (c *collector) addLatency(r *result.Result, groups ...*group) {
+func (c *collector) addLatency(r *result.Result, groups []*group) {
 	l := Derive(r)
 	for origin := range origins {
 		addSpan(&c.headers[origin], l.Headers[origin])
@@ -234,10 +228,7 @@ func (c *collector) addLatency(r *result.Result, groups ...*group) {
 	}
 	addSpan(&c.tpot, l.TPOT)
 	for _, g := range groups {
-		g.succeeded++
-		addSpan(&g.ttft, l.TTFT[FromSent])
-		addSpan(&g.tpot, l.TPOT)
-		addSpan(&g.e2e, l.E2E[FromSent])
+		g.addSpans(l.TTFT[FromSent], l.TPOT, l.E2E[FromSent])
 	}
 	if r.Several() {
 		c.several++
@@ -279,9 +270,6 @@ func (l *latencies) buffered() bool { return 2*(l.atOnce+l.inPieces) > l.several
 func (c *collector) forgetGaps() {
 	none := sample.Values{Limit: c.opts.Exact}
 	c.chunk, c.token, c.tpot = none, none, none
-	for _, g := range c.made {
-		g.tpot = sample.Values{Limit: c.groups.exact}
-	}
 }
 
 // summary ends the pass.
@@ -292,7 +280,7 @@ func (c *collector) summary() (Summary, error) {
 	if !c.apart {
 		c.token = c.chunk
 	}
-	s := Summary{Schema: schema, Run: c.run, Latency: Latency{}}
+	s := Summary{Schema: schema, Run: c.run, ByCategory: []Category{}, ByInputLength: []LengthBucket{}}
 	s.Requests = Requests{
 		Rows: c.rows, Succeeded: c.succeeded, Failed: c.failed, Cancelled: c.cancelled,
 		NotSent: c.notSent, WarmUp: c.before, CoolDown: c.after, ErrorShare: Ratio(c.failed, c.succeeded+c.failed),
@@ -354,20 +342,12 @@ func (c *collector) summary() (Summary, error) {
 	default:
 		s.Cache.ExpectedFrom = fromPrompts
 	}
-	s.ByCategory = c.byCategory(zeros)
-	s.ByInputLength, s.ByTurn = c.byLength(zeros), c.turns.summary(zeros)
 	if uncached, ok := c.cache.uncached(zeros); ok {
 		s.Throughput.UncachedPerS = PerSecond(uncached, duration)
 	}
 	figures := c.bySession(&s, zeros)
-	for name, g := range c.classes { // by name, and nothing when no row has one
-		if name != "" || len(c.classes) > 1 {
-			s.ByClass = append(s.ByClass, Class{name, g.summary()})
-		}
-	}
-	slices.SortFunc(s.ByClass, func(a, b Class) int { return cmp.Compare(a.Class, b.Class) })
-	s.Tenants = c.tenants.summary(zeros)
-	s.ByEndpoint, s.ByHeader, s.Retries = c.parts.endpoints(&c.run), c.parts.headers(&c.run), c.parts.retries.orNil()
+	c.groups.summarise(&s, !c.buffered(), zeros)
+	s.Retries = c.retries.orNil()
 	c.picks.finish()
 	if drift := c.picks.drift(); drift.OK && c.run.Timed() {
 		s.LagDriftMS = milliseconds(float64(drift.NS))

@@ -87,6 +87,7 @@ var labels = []struct{ list, field, label string }{
 	{"by_turn", "lo", "turn_from"},
 	{"by_depth", "lo", "depth_from"},
 	{"by_endpoint", "name", "endpoint"},
+	{"groups", "by", "by"},
 	{"by_response_header", "header", "header"},
 	{"values", "name", "value"},
 	{"errors", "class", "error"},

@@ -95,8 +95,9 @@ var latencyDefinitions = []Definition{
 		"x[k] + f·(x[k+1] − x[k]), k + f = p·(n − 1)"},
 	{"tail_ratio", "ratio", "How much longer one request in a hundred takes than the one in the middle.", "p99 ÷ p50"},
 	{"count", "values", "How many values a statistic is of: one for each request, of ITL one for each gap.", "n"},
-	{"groups", "ms", "Latencies of the successful requests of a category, class or length of prompt: TTFT and E2E " +
-		"from sent. Exact up to 131,072 values, beyond within 0.1 %.", "as above, of the part"},
+	{"groups", "ms", "Requests by a column such as user, class or turn (--by). Latencies are of those that succeeded, " +
+		"from sent: exact up to 131,072 values of a group, or 4,096 where a column may have many, beyond within 0.1 %. " +
+		"Values beyond the first 1,024 are one group.", "as above, of the part"},
 	{"mean, sd, min, max", "as the metric", "Exact for any number of values; sd is that of the population.",
 		"√(Σ(x − mean)² ÷ n)"},
 }
@@ -169,10 +170,10 @@ var sessionDefinitions = []Definition{
 		"Completion time of a session, of those that succeeded. One that had requests left when the run ended is " +
 			"censored: it is counted, and has no completion time, so that with many of them the figures are too low.",
 		"max(done) − min(due) over the requests of the session"},
-	{"tenants", "share",
-		"The users of the workload, and what each had of the server. The cost of a tenant is its share of the work: " +
-			"prompt tokens that were not cached, and twice the output tokens (weights of Sheng and others 2024).",
-		"(Σ uncached + 2 · output of the tenant) ÷ (the same of all)"},
+	{"groups.work", "share",
+		"What part of the work of a run a group of its requests was: prompt tokens that were not cached, and twice the " +
+			"output tokens (weights of Sheng and others 2024).",
+		"(Σ uncached + 2 · output of the group) ÷ (the same of all)"},
 	{"sessions.recorded", "ms", "What the sessions that succeeded took in the source. None where the source does not " +
 		"say when a request ended that no other follows.", "max(arrival + recorded e2e) − min(arrival)"},
 	{"session_slowdown", "ratio", "How many times as long as in the source a session took. None of a run at another " +
@@ -299,24 +300,18 @@ var contractDefinitions = []Definition{
 // path. The last * of a path stands for a statistic.
 var metricPaths = map[string]string{
 	"latency.from_sent, latency.from_due": "",
-	"ttft": "latency.from_sent.ttft.* latency.from_due.ttft.* steady.ttft.* " +
-		"by_category.*.ttft_* by_class.*.ttft_* by_input_length.*.ttft_* by_turn.*.ttft_* by_depth.*.ttft_* " +
-		"by_endpoint.*.ttft_* by_response_header.*.values.*.ttft_* tenants.each.*.ttft_*",
-	"itl_chunk": "latency.itl_chunk.* steady.itl_chunk.*",
-	"itl_token": "latency.itl_token.*",
-	"tpot": "latency.tpot.* steady.tpot.* by_category.*.tpot_* by_class.*.tpot_* " +
-		"by_input_length.*.tpot_* by_turn.*.tpot_* by_depth.*.tpot_* by_endpoint.*.tpot_* " +
-		"by_response_header.*.values.*.tpot_*",
-	"e2e": "latency.from_sent.e2e.* latency.from_due.e2e.* steady.e2e.* by_category.*.e2e_* " +
-		"by_class.*.e2e_* by_input_length.*.e2e_* by_turn.*.e2e_* by_depth.*.e2e_* by_endpoint.*.e2e_* " +
-		"by_response_header.*.values.*.e2e_*",
-	"headers":                   "latency.from_sent.headers.* latency.from_due.headers.*",
-	"send_lag":                  "latency.send_lag.*",
-	"lag_drift":                 "lag_drift_ms",
-	"receipt.read_delay":        "receipt.read_delay.*",
-	"p50, p90, p95, p99, p99_9": "",
-	"mean, sd, min, max":        "",
-	"count":                     "",
+	"ttft":                                "latency.from_sent.ttft.* latency.from_due.ttft.* steady.ttft.* GROUP.ttft_*",
+	"itl_chunk":                           "latency.itl_chunk.* steady.itl_chunk.*",
+	"itl_token":                           "latency.itl_token.*",
+	"tpot":                                "latency.tpot.* steady.tpot.* GROUP.tpot_*",
+	"e2e":                                 "latency.from_sent.e2e.* latency.from_due.e2e.* steady.e2e.* GROUP.e2e_*",
+	"headers":                             "latency.from_sent.headers.* latency.from_due.headers.*",
+	"send_lag":                            "latency.send_lag.*",
+	"lag_drift":                           "lag_drift_ms",
+	"receipt.read_delay":                  "receipt.read_delay.*",
+	"p50, p90, p95, p99, p99_9":           "",
+	"mean, sd, min, max":                  "",
+	"count":                               "",
 	"tail_ratio": "latency.from_sent.ttft.tail_ratio latency.from_sent.e2e.tail_ratio " +
 		"latency.from_sent.headers.tail_ratio latency.from_due.ttft.tail_ratio latency.from_due.e2e.tail_ratio " +
 		"latency.from_due.headers.tail_ratio latency.itl_chunk.tail_ratio latency.itl_token.tail_ratio " +
@@ -353,7 +348,7 @@ var metricPaths = map[string]string{
 		"goodput.from_due.requests_per_s goodput.from_due.share goodput.from_due.requests",
 	"run.drift":   "run.drift.*_ns",
 	"in_flight":   "in_flight.mean",
-	"error_share": "requests.error_share",
+	"error_share": "requests.error_share GROUP.error_share",
 
 	"steady.window":                 "steady.window.*_s",
 	"latencies of the steady state": "",
@@ -363,16 +358,21 @@ var metricPaths = map[string]string{
 	"output_miss":      "tokens.output_miss.*",
 	"tokens_per_event": "tokens.tokens_per_event",
 
-	"measured_ratio": "cache.measured_ratio by_category.*.cache.measured_ratio " +
-		"by_input_length.*.cache.measured_ratio by_turn.*.cache.measured_ratio by_depth.*.cache.measured_ratio",
-	"expected_ratio": "cache.expected_ratio by_category.*.cache.expected_ratio " +
-		"by_input_length.*.cache.expected_ratio by_turn.*.cache.expected_ratio by_depth.*.cache.expected_ratio",
-	"rounding_loss": "cache.rounding_loss by_category.*.cache.rounding_loss by_input_length.*.cache.rounding_loss " +
-		"by_turn.*.cache.rounding_loss by_depth.*.cache.rounding_loss",
-	"difference": "cache.difference by_category.*.cache.difference by_input_length.*.cache.difference " +
-		"by_turn.*.cache.difference by_depth.*.cache.difference",
+	"measured_ratio": "cache.measured_ratio GROUP.cache.measured_ratio",
+	"expected_ratio": "cache.expected_ratio GROUP.cache.expected_ratio",
+	"rounding_loss":  "cache.rounding_loss GROUP.cache.rounding_loss",
+	"difference":     "cache.difference GROUP.cache.difference",
 
-	"tenants":                "tenants.each.*.cost_share",
+	"cache.server_block_tokens": "cache.server_block_tokens GROUP.cache.server_block_tokens",
+	"cache.rows":                "cache.rows GROUP.cache.rows",
+	"cache.left_out_rows":       "cache.left_out_rows GROUP.cache.left_out_rows",
+	"cache.prompt_tokens":       "cache.prompt_tokens GROUP.cache.prompt_tokens",
+	"groups.rows":               "GROUP.rows",
+	"groups.succeeded":          "GROUP.succeeded",
+	"groups.failed":             "GROUP.failed",
+	"groups.tokens":             "GROUP.prompt_tokens GROUP.cached_tokens GROUP.uncached_tokens GROUP.output_tokens",
+
+	"groups.work":            "GROUP.cost_share",
 	"sessions":               "sessions.sessions",
 	"cost_per_session":       "sessions.cost_per_session.*",
 	"by turn":                "",
@@ -399,11 +399,27 @@ var metricPaths = map[string]string{
 // Paths says where in the JSON of a [Summary] the number is, with * for any element
 // of a list and any part of a name. What is a statement about other metrics has none.
 func (d *Definition) Paths() []string {
-	if paths, ok := metricPaths[d.Name]; ok {
-		return strings.Fields(paths)
+	paths, ok := metricPaths[d.Name]
+	if !ok {
+		return strings.Split(d.Name, ", ")
 	}
-	return strings.Split(d.Name, ", ")
+	var out []string
+	for _, path := range strings.Fields(paths) {
+		below, ok := strings.CutPrefix(path, "GROUP.")
+		if !ok {
+			out = append(out, path)
+			continue
+		}
+		for _, list := range groupLists {
+			out = append(out, list+"."+below)
+		}
+	}
+	return out
 }
+
+// groupLists are where in the JSON groups of requests are, which GROUP stands for in [metricPaths].
+var groupLists = []string{"by_category.*", "by_class.*", "by_input_length.*", "by_turn.*", "by_depth.*", "tenants.each.*",
+	"by_endpoint.*", "by_response_header.*.values.*", "groups.*.each.*"}
 
 // has says whether the definition is of a number of the JSON.
 func (d *Definition) has(path string) bool {

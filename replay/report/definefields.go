@@ -62,40 +62,26 @@ var outcomeFields = []numberField{
 		"Differences of all of them together, each without its sign."},
 	{"tokens.prompt_error.max_abs_tokens, tokens.output_miss.max_abs_tokens", "tokens",
 		"The largest difference of one request, without its sign."},
-	{"cache.server_block_tokens, by_category.*.cache.server_block_tokens, " +
-		"by_input_length.*.cache.server_block_tokens, by_turn.*.cache.server_block_tokens, " +
-		"by_depth.*.cache.server_block_tokens", "tokens", "Block of the server's prefix cache that the expected hit " +
-		"ratio is for."},
-	{"cache.rows, by_category.*.cache.rows, by_input_length.*.cache.rows, by_turn.*.cache.rows, by_depth.*.cache.rows",
-		"rows", "Successful requests that the hit ratios are over: those that have all that both need."},
-	{"cache.left_out_rows, by_category.*.cache.left_out_rows, by_input_length.*.cache.left_out_rows, " +
-		"by_turn.*.cache.left_out_rows, by_depth.*.cache.left_out_rows", "rows",
-		"Successful requests without what the hit ratios need."},
-	{"cache.prompt_tokens, by_category.*.cache.prompt_tokens, by_input_length.*.cache.prompt_tokens, " +
-		"by_turn.*.cache.prompt_tokens, by_depth.*.cache.prompt_tokens", "tokens",
-		"Prompt tokens of the rows that the hit ratios are over."},
-	{"by_category.*.rows, by_class.*.rows, by_input_length.*.rows, by_turn.*.rows, by_depth.*.rows, " +
-		"by_endpoint.*.rows, by_response_header.*.values.*.rows", "rows", "Rows of the results in this part."},
-	{"by_category.*.succeeded, by_class.*.succeeded, by_input_length.*.succeeded, by_turn.*.succeeded, " +
-		"by_depth.*.succeeded, by_endpoint.*.succeeded, by_response_header.*.values.*.succeeded", "requests",
-		"Successful requests in this part."},
-	{"by_category.*.ttft_count, by_class.*.ttft_count, by_input_length.*.ttft_count, by_turn.*.ttft_count, " +
-		"by_depth.*.ttft_count, by_endpoint.*.ttft_count, by_response_header.*.values.*.ttft_count", "values",
-		"Times to the first token in this part."},
+	{"cache.server_block_tokens", "tokens",
+		"Block of the server's prefix cache that the expected hit ratio is counted in."},
+	{"cache.rows", "rows", "Successful rows that the hit ratios are of."},
+	{"cache.left_out_rows", "rows", "Successful rows without what the ratios need."},
+	{"cache.prompt_tokens", "tokens", "Prompt tokens of the rows that the ratios are of."},
+	{"groups.rows", "rows", "Rows of the results in this group."},
+	{"groups.succeeded", "requests", "Of these, requests with a whole answer."},
+	{"groups.failed", "requests", "Of these, requests that failed."},
+	{"groups.tokens", "tokens", "Tokens of a group's successful requests: of the prompts, of them cached and not where " +
+		"the server says so of all, and of the output."},
+	{"groups.*.groups, groups.*.left_out_groups", "groups",
+		"Values of the column that requests have, and those of them that are not listed."},
 	{"by_input_length.*.lo_tokens, by_input_length.*.hi_tokens", "tokens",
 		"The bucket holds prompts of lo tokens to one below hi; null has no end."},
 	{"by_turn.*.lo, by_turn.*.hi", "turn", "The group holds the turns from lo to one below hi; null has no end."},
 	{"by_depth.*.lo, by_depth.*.hi", "requests",
 		"The group holds the depths from lo to one below hi; null has no end."},
 	{"tenants.tenants", "users", "Users of the workload in the results."},
-	{"tenants.left_out", "requests", "Requests of users beyond the first 4,096, which no figure by tenant has."},
+	{"tenants.left_out", "requests", "Requests of users beyond the first 1,024, which are one group."},
 	{"tenants.each.*.user", "number", "The user, as the workload has it."},
-	{"tenants.each.*.rows, tenants.each.*.succeeded, tenants.each.*.failed", "requests",
-		"Requests of a tenant, those that succeeded, and those that failed."},
-	{"tenants.each.*.ttft_count", "values", "Times to the first token of a tenant, from schedule."},
-	{"tenants.each.*.prompt_tokens, tenants.each.*.cached_tokens, tenants.each.*.uncached_tokens, " +
-		"tenants.each.*.output_tokens", "tokens", "Tokens of a tenant's successful requests: of the prompts, of them " +
-		"cached and not, and of the answers. Cached ones are null where the server did not say them of every request."},
 	{"sessions.succeeded", "sessions", "Sessions all of whose requests ended in the run, and none of which failed."},
 	{"sessions.failed", "sessions", "Sessions with a request that failed."},
 	{"sessions.censored", "sessions",

@@ -172,6 +172,11 @@ const (
 	NotSent
 )
 
+var outcomeNames = [...]string{Succeeded: "succeeded", Failed: "failed", Cancelled: "cancelled", NotSent: "not_sent"}
+
+// String is the outcome as the counts of a summary name it.
+func (o Outcome) String() string { return outcomeNames[o] }
+
 // unfinished is the error class of a request that was sent, reported no error
 // and has no end: its run was killed.
 const unfinished = "unfinished"

@@ -103,7 +103,7 @@ func beside(path, name string) string { return path[:strings.LastIndex(path, "."
 
 // restsOn says which counts metrics rest on, where none stands beside them.
 var restsOn = map[string]string{
-	"goodput": "requests.succeeded requests.failed", "error_share": "requests.succeeded requests.failed",
+	"goodput":  "requests.succeeded requests.failed",
 	"requests": "requests.succeeded", "prompt_tokens": "requests.succeeded", "output_tokens": "requests.succeeded",
 	"tokens_per_event": "requests.succeeded",
 	"duration":         "requests.rows", "offered_requests": "requests.rows", "in_flight": "requests.rows",
@@ -127,6 +127,9 @@ func samplesOf(root any, d *Definition, path string) *int64 {
 		}
 		return &n
 	}
+	if d.Name == "error_share" {
+		return sum(beside(path, "succeeded"), beside(path, "failed"))
+	}
 	if paths, ok := restsOn[d.Name]; ok {
 		return sum(strings.Fields(paths)...)
 	}
@@ -136,7 +139,8 @@ func samplesOf(root any, d *Definition, path string) *int64 {
 	if s := statisticOf(path); s == "" || s == "count" {
 		return nil
 	}
-	for _, name := range []string{"count", "ttft_count", "turns"} {
+	ofMetric := ofGroup.FindString(path[strings.LastIndex(path, ".")+1:])
+	for _, name := range []string{"count", ofMetric + "count", "turns"} {
 		if n := sum(beside(path, name)); n != nil {
 			return n
 		}

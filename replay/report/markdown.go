@@ -46,6 +46,13 @@ func WriteMarkdown(w io.Writer, s Summary) error {
 		markdownTable(&b, "How long sessions took", sessionTimeHead, sessionTimeRows(&s))
 		markdownTable(&b, "What their time went to", pathHead, pathRows(&s))
 	}
+	for i, of := range s.grouped() {
+		t, write := of.table(shownGroups), folded
+		if i < len(s.Groups) {
+			write = markdownTable
+		}
+		write(&b, t.Caption, t.Head, t.Rows)
+	}
 	if len(s.Errors) > 0 {
 		head, rows := errorTable(&s)
 		markdownTable(&b, "Errors", head, rows)

@@ -31,6 +31,8 @@ type Options struct {
 	// [InstantsKernel]. Empty is the first.
 	Instants string
 
+	By []string // names of columns by which requests are told apart, see [FindColumn]
+
 	Contract Contract // what the run has to keep to; nil is nothing
 
 	// Steady is the steady state of the run, for clauses of the contract about it; nil was
@@ -114,6 +116,11 @@ func (o Options) complete() (Options, error) {
 	}
 	if o.Exact < 0 {
 		return o, errors.New("report: the number of exact values is negative")
+	}
+	for _, name := range o.By {
+		if _, err := FindColumn(name); err != nil {
+			return o, err
+		}
 	}
 	if o.Exact == 0 {
 		o.Exact = DefaultExact

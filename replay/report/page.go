@@ -53,8 +53,8 @@ func Page(s Summary) *page.Page {
 	for _, section := range []page.Section{
 		contractSection(&s), ttftSection(&s), itlSection(&s), e2eSection(&s), sessionSection(&s), causeSection(&s),
 		overviewSection(&s), steadySection(s.Steady), peerSection(s.Peer),
-		loadSection(&s), serverSection(&s), lengthSection(&s), cacheSection(&s), classSection(&s), tenantSection(&s),
-		partSection(&s), errorSection(&s), validitySection(&s),
+		loadSection(&s), serverSection(&s), lengthSection(&s), cacheSection(&s), groupSection(&s), retrySection(&s),
+		errorSection(&s), validitySection(&s),
 	} {
 		if len(section.Text)+len(section.Tables)+len(section.Plots)+len(section.Notes) > 0 {
 			p.Sections = append(p.Sections, section)

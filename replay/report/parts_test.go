@@ -97,7 +97,7 @@ func TestManyValues(t *testing.T) {
 	for _, v := range h.Values {
 		total += v.Rows
 	}
-	if len(h.Values) != shownValues+1 || total != 3000 || h.Values[0].Rows != 3000-maxParts {
+	if len(h.Values) != shownValues+1 || total != 3000 || h.Values[0].Rows != 3000-maxGroups {
 		t.Errorf("%d values, %d rows, first %+v", len(h.Values), total, h.Values[0])
 	}
 }

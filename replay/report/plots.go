@@ -60,20 +60,10 @@ func ttftSection(s *Summary) page.Section {
 	if s.Run.Simulated != "" {
 		note = ""
 	}
-	sec := page.Section{Title: "Time to first token", Text: append(says, sayOrigins(s, "TTFT", sent, due)...),
+	return page.Section{Title: "Time to first token", Text: append(says, sayOrigins(s, "TTFT", sent, due)...),
 		Plots: defined("ttft", cdf("TTFT distribution", note, "TTFT",
 			bothOrigins(s, p.TTFTSent, p.TTFTDue, "TTFT")...)),
 	}
-	if len(s.ByInputLength) > 0 {
-		var groups []Group
-		for _, b := range s.ByInputLength {
-			groups = append(groups, b.Group)
-		}
-		t := groupTable("By prompt length", "prompt tokens", lengthRows(s), groups)
-		withHits(&t, lengthRows(s))
-		sec.Tables = []page.Table{t}
-	}
-	return sec
 }
 
 func itlSection(s *Summary) page.Section {
@@ -195,19 +185,6 @@ func lengthSection(s *Summary) page.Section {
 
 func cacheSection(s *Summary) page.Section {
 	sec := page.Section{Title: "Prefix cache", Text: sayCache(s)}
-	if len(s.ByCategory) > 0 {
-		var groups []Group
-		for _, c := range s.ByCategory {
-			groups = append(groups, c.Group)
-		}
-		t := groupTable("By reuse category", "category", categoryRows(s), groups)
-		t.Head = append(t.Head, categoryHead[len(categoryHead)-3:]...)
-		t.HeadTerms = append(t.HeadTerms, termOf("measured_ratio"), termOf("expected_ratio"), termOf("difference"))
-		for i, row := range categoryRows(s) {
-			t.Rows[i] = append(t.Rows[i], row[len(row)-3:]...)
-		}
-		sec.Tables = []page.Table{t}
-	}
 	if len(s.Series.Hits.X) > 0 { // what a workload allows says little alone
 		sec.Plots = defined("hit ratio over time",
 			page.Plot{Title: "Hit ratio over time",
@@ -217,43 +194,6 @@ func cacheSection(s *Summary) page.Section {
 				Series: []page.Series{s.Series.Hits, s.Series.HitsAllowed}})
 	}
 	return sec
-}
-
-// groupTable shows the latencies of parts of the results, each under the first
-// cell of its row.
-func groupTable(caption, what string, named [][]string, groups []Group) page.Table {
-	t := page.Table{Caption: caption, Head: []string{what, "requests", "succeeded"},
-		HeadTerms: []string{"", termOf("rows"), termOf("succeeded")}}
-	for _, m := range []string{"TTFT p50, ms", "p99", "TPOT p50, ms", "p99", "E2E p50, ms", "p99"} {
-		t.Head, t.HeadTerms = append(t.Head, m), append(t.HeadTerms, termOf("groups"))
-	}
-	for i, g := range groups {
-		t.Rows = append(t.Rows, []string{named[i][0], page.Brief(g.Rows), page.Brief(g.Succeeded),
-			page.OrDash(g.TTFTP50, page.Short), page.OrDash(g.TTFTP99, page.Short), page.OrDash(g.TPOTP50, page.Short),
-			page.OrDash(g.TPOTP99, page.Short), page.OrDash(g.E2EP50, page.Short), page.OrDash(g.E2EP99, page.Short)})
-	}
-	return t
-}
-
-func classSection(s *Summary) page.Section {
-	if len(s.ByClass) == 0 {
-		return page.Section{}
-	}
-	var groups []Group
-	for _, c := range s.ByClass {
-		groups = append(groups, c.Group)
-	}
-	return page.Section{Title: "Classes", Tables: []page.Table{groupTable("By class", "class", classRows(s), groups)}}
-}
-
-func tenantSection(s *Summary) page.Section {
-	if s.Tenants == nil {
-		return page.Section{}
-	}
-	head := termOf("tenants")
-	return page.Section{Title: "Tenants", Text: sayTenants(s.Tenants),
-		Tables: []page.Table{{Caption: "By tenant", Head: tenantHead, Rows: tenantRows(s, namedTenants),
-			HeadTerms: []string{"", termOf("rows"), termOf("ttft"), termOf("ttft"), head, head, head, head}}}}
 }
 
 func errorSection(s *Summary) page.Section {

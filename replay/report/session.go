@@ -37,6 +37,7 @@ type sessionRequest struct {
 	parents []int64
 
 	due, sent, first, done int64
+	tpot                   int64
 	last                   int64 // of its tokens; of an embedding, which has none, done
 	arrival, recordedE2E   int64
 	think, tool            int64
@@ -58,7 +59,7 @@ func (c *sessionCollector) add(r *result.Result, end Outcome, before, after bool
 		return
 	}
 	q := sessionRequest{
-		key: key, row: r.RowID, parents: slices.Clone(r.Parents), due: r.DueNS, sent: orUnknown(r.SentNS),
+		key: key, row: r.RowID, parents: slices.Clone(r.Parents), due: r.DueNS, tpot: -1, sent: orUnknown(r.SentNS),
 		first: orUnknown(r.FirstTokenNS), done: orUnknown(r.DoneNS),
 		last: orUnknown(r.LastTokenNS), arrival: orUnknown(r.ArrivalNS), recordedE2E: orUnknown(r.RecordedE2ENS),
 		think: orUnknown(r.ThinkNS), tool: orUnknown(r.ToolNS),
@@ -69,6 +70,11 @@ func (c *sessionCollector) add(r *result.Result, end Outcome, before, after bool
 	}
 	if r.API == result.APIEmbeddings {
 		q.last = q.done
+	}
+	if end == Succeeded {
+		if tpot := Derive(r).TPOT; tpot.OK {
+			q.tpot = tpot.NS
+		}
 	}
 	q.unended = q.done < 0 && r.Error == ""
 	if c.n == len(c.chunks)*sessionChunk {

@@ -240,8 +240,8 @@ func checkDepths(t *testing.T, got []PlaceGroup, all map[result.SessionKey]*foun
 		for i, r := range w.rows {
 			if measured(r) {
 				d := depth(r, i)
-				lo := placeBuckets[0]
-				for _, edge := range placeBuckets {
+				lo := placesFrom[0]
+				for _, edge := range placesFrom {
 					if edge <= d {
 						lo = edge
 					}
@@ -469,7 +469,7 @@ func TestTenants(t *testing.T) {
 		}
 		r := resulttest.Answer(int64(len(rows)), ms, 2, wait, wait+10, wait+20)
 		r.User, r.Input, r.Cached = &user, trace.Ptr(int32(100)), trace.Ptr(int32(10*user))
-		waited[user] = append(waited[user], float64(wait+2))
+		waited[user] = append(waited[user], float64(wait))
 		rows = append(rows, r)
 	}
 	s := summarise(t, result.Run{}, Options{}, rows...)

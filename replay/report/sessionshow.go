@@ -176,28 +176,6 @@ func pathRows(s *Summary) (rows [][]string) {
 	return rows
 }
 
-// placeHead is the head of groups by their place in a session.
-func placeHead(what string) []string {
-	return append(append([]string{what}, groupHead...), "hit ratio", "expected")
-}
-
-// placeRows are groups by turn or depth. Turns count from 0.
-func placeRows(of []PlaceGroup) (rows [][]string) {
-	for i := range of {
-		g := &of[i]
-		name := page.Count(g.Lo)
-		switch {
-		case g.Hi == nil:
-			name += " and more"
-		case *g.Hi > g.Lo+1:
-			name += " to " + page.Count(*g.Hi-1)
-		}
-		rows = append(rows, append(append([]string{name}, g.row()...), page.OrDash(g.Cache.Measured, page.Percent),
-			page.OrDash(g.Cache.Expected, page.Percent)))
-	}
-	return rows
-}
-
 // saySessions says what the figures by session say.
 func saySessions(s *Summary) []string {
 	o := s.Sessions
@@ -250,20 +228,6 @@ func sessionSection(s *Summary) page.Section {
 	table("How long they took", sessionTimeHead, sessionTimeRows(s), "session_time")
 	table("What their time went to", pathHead, pathRows(s), "sessions.critical_path")
 	table("What they had", spreadHead, spreadRows(s), "sessions.requests_per_session")
-	places := func(caption, what, term string, of []PlaceGroup) {
-		var groups []Group
-		for _, g := range of {
-			groups = append(groups, g.Group)
-		}
-		if len(groups) > 0 {
-			t := groupTable(caption, what, placeRows(of), groups)
-			t.HeadTerms[0] = termOf(term)
-			withHits(&t, placeRows(of))
-			sec.Tables = append(sec.Tables, t)
-		}
-	}
-	places("By turn", "turn", "by turn", s.ByTurn)
-	places("By depth in the tree", "depth", "by depth", s.ByDepth)
 	left := func(l *lanes) string {
 		if l.drawn == l.of {
 			return ""
@@ -282,15 +246,6 @@ func sessionSection(s *Summary) page.Section {
 	}
 	sec.Plots = defined("sessions.critical_path", sec.Plots...)
 	return sec
-}
-
-// withHits adds the hit ratios to a table of groups, which end its rows of text.
-func withHits(t *page.Table, rows [][]string) {
-	t.Head, t.HeadTerms = append(t.Head, "hit ratio", "expected"), append(t.HeadTerms, termOf("measured_ratio"),
-		termOf("expected_ratio"))
-	for i, row := range rows {
-		t.Rows[i] = append(t.Rows[i], row[len(row)-2:]...)
-	}
 }
 
 // What a chart of sessions draws at most.

@@ -130,7 +130,6 @@ type sessionFigures struct {
 	unrecorded                       int64 // succeeded, and the source lacks an end
 	judged                           []JudgedSession
 	share                            float64 // of the sessions that are kept
-	depths                           placeGroups
 	branching                        bool    // a session is no chain, so that depths are not turns
 	deep                             []int32 // buffer
 }
@@ -138,7 +137,7 @@ type sessionFigures struct {
 // summarise sums the sessions up. from and to are the measured time, zeros says that a
 // missing count of cached tokens is none.
 func (c *sessionCollector) summarise(run *result.Run, all []session, known bool, from, to int64, zeros bool,
-	newGroup func() *group) *sessionFigures {
+	depths *grouping) *sessionFigures {
 	f := &sessionFigures{share: c.share()}
 	for _, v := range []*sample.Values{&f.time, &f.recorded, &f.slowdown, &f.requests, &f.input, &f.cached,
 		&f.outputs, &f.work} {
@@ -154,7 +153,7 @@ func (c *sessionCollector) summarise(run *result.Run, all []session, known bool,
 	for i := range all {
 		s := &all[i]
 		if f.branching {
-			f.addDepths(s, newGroup)
+			f.addDepths(s, depths)
 		}
 		if !s.failed && !s.cut && s.outcome != sessionPartial && s.end >= from && s.end <= to {
 			f.ended++
@@ -279,47 +278,39 @@ func (f *sessionFigures) cost(price, work float64) {
 // one request.
 func (c *collector) bySession(s *Summary, zeros bool) *sessionFigures {
 	all, known := c.sessions.sessions(&c.run)
-	f := c.sessions.summarise(&c.run, all, known, c.firstDue, max(c.lastDone, c.firstDue), zeros, c.newGroup)
+	f := c.sessions.summarise(&c.run, all, known, c.firstDue, max(c.lastDone, c.firstDue), zeros, c.groups.depth)
 	if len(all) == c.sessions.n { // each has one request
 		return f
 	}
 	s.Sessions = &f.out
-	if f.branching {
-		s.ByDepth = f.depths.summary(zeros)
-	}
 	s.Series.FirstSessions, s.Series.SlowSessions = firstSessions(all, &c.run), slowSessions(all, &c.run)
 	return f
 }
 
 // addDepths counts the requests of a session by their depth in its tree.
-func (f *sessionFigures) addDepths(s *session, newGroup func() *group) {
+func (f *sessionFigures) addDepths(s *session, depths *grouping) {
 	f.deep = s.depths(f.deep)
 	for i := range s.requests {
 		q := s.requests[i]
 		if q.before || q.after {
 			continue
 		}
-		if g := f.depths.of(f.deep[i], newGroup); q.end == Succeeded {
+		g := depths.group(groupKey{n: depths.by.begin(int64(f.deep[i]))})
+		g.count(q.end)
+		if q.end == Succeeded {
 			q.addTo(g)
 		}
 	}
 }
 
-// addTo adds the latencies and the reuse of a request that succeeded to a group.
+// addTo adds the latencies, the lengths and the reuse of a request that succeeded to a group.
 func (q *sessionRequest) addTo(g *group) {
-	g.succeeded++
-	span := func(to *sample.Values, from, at int64) {
-		if at >= 0 {
-			to.Add(at - from)
-		}
-	}
-	if !q.uncertain {
-		span(&g.ttft, q.sent, q.first)
-		if q.first >= 0 && q.last >= 0 && q.output > 1 {
-			g.tpot.Add(int64(math.Round(float64(q.last-q.first) / float64(q.output-1))))
-		}
-	}
-	span(&g.e2e, q.sent, q.last)
+	span := func(at int64) Span { return Span{at - q.sent, at >= 0} }
+	ttft := span(q.first)
+	ttft.OK = ttft.OK && !q.uncertain
+	g.addSpans(ttft, Span{q.tpot, q.tpot >= 0}, span(q.last))
+	g.addTokens(int64(q.input), int64(q.cached), int64(max(q.output, 0)))
+
 	known := func(has bool, n *int32) *int32 {
 		if has {
 			return n

@@ -39,6 +39,7 @@ type Summary struct {
 	ByTurn        []PlaceGroup   `json:"by_turn,omitempty"`  // absent when no request has a later turn than the first
 	// absent when all sessions are chains, whose depths are turns
 	ByDepth    []PlaceGroup `json:"by_depth,omitempty"`
+	Groups     []Grouping   `json:"groups,omitempty"` // by the columns that were asked for
 	Efficiency *Efficiency  `json:"efficiency"`
 
 	Diagnoses []Diagnosis `json:"diagnoses"`
@@ -57,7 +58,8 @@ type Summary struct {
 	ByHeader   []HeaderPart `json:"by_response_header,omitempty"` // of the headers that were recorded
 	Retries    *Retries     `json:"retries,omitempty"`            // null when there was none, and no Retry-After
 
-	Series Series `json:"-"` // what the plots of [Page] draw
+	Series Series     `json:"-"` // what the plots of [Page] draw
+	shown  []Grouping // that have a table without being asked for
 }
 
 // WriteJSON writes the summary as indented JSON with a line feed at its end.
@@ -263,54 +265,29 @@ const (
 	fromWarmUp  = "warm-up pass"        // every prompt, since all were sent before
 )
 
-// Group is the latencies in a part of the results: TTFT and E2E from sent.
-type Group struct {
-	Rows      int64    `json:"rows"`
-	Succeeded int64    `json:"succeeded"`
-	TTFTCount int64    `json:"ttft_count"`
-	TTFTP50   *float64 `json:"ttft_p50_ms"`
-	TTFTP99   *float64 `json:"ttft_p99_ms"`
-	TPOTP50   *float64 `json:"tpot_p50_ms"`
-	TPOTP99   *float64 `json:"tpot_p99_ms"`
-	E2EP50    *float64 `json:"e2e_p50_ms"`
-	E2EP99    *float64 `json:"e2e_p99_ms"`
-}
-
 // A Class is a priority or SLO class of the workload.
 type Class struct {
 	Class string `json:"class"` // "" for rows without one
 	Group
 }
 
-// Tenants say how the users of a workload fared beside each other. Times to the first token are
-// from schedule, so that what a tenant waited because of another is in them.
+// Tenants are the users of a workload.
 type Tenants struct {
 	Tenants int64    `json:"tenants"`
-	Left    int64    `json:"left_out"` // requests of users beyond the first 4,096
+	Left    int64    `json:"left_out"` // requests of users beyond the first 1,024
 	Each    []Tenant `json:"each"`     // the most work first, 50 at most
 }
 
-// A Tenant is one user. Tokens are of the requests that succeeded.
+// A Tenant is one user.
 type Tenant struct {
-	User      int64    `json:"user"`
-	Rows      int64    `json:"rows"`
-	Succeeded int64    `json:"succeeded"`
-	Failed    int64    `json:"failed"`
-	TTFTCount int64    `json:"ttft_count"`
-	TTFTP50   *float64 `json:"ttft_p50_ms"`
-	TTFTP99   *float64 `json:"ttft_p99_ms"`
-	Input     int64    `json:"prompt_tokens"`
-	Cached    *int64   `json:"cached_tokens"` // null where the server did not say of all
-	Uncached  *int64   `json:"uncached_tokens"`
-	Output    int64    `json:"output_tokens"`
-	CostShare *float64 `json:"cost_share"` // of the work of all: uncached prompt tokens + 2 × output tokens
+	User int64 `json:"user"`
+	Group
 }
 
 // A Category is a prefix-reuse category of the workload.
 type Category struct {
 	Category string `json:"category"` // "" for rows without one
 	Group
-	Cache Cache `json:"cache"`
 }
 
 // A LengthBucket holds the requests whose prompt had Lo to Hi−1 tokens.
@@ -318,7 +295,6 @@ type LengthBucket struct {
 	Lo int64  `json:"lo_tokens"`
 	Hi *int64 `json:"hi_tokens"` // exclusive; null has no end
 	Group
-	Cache Cache `json:"cache"`
 }
 
 // A PlaceGroup holds the requests from Lo to Hi−1 of a turn within their thread, or of a
@@ -327,7 +303,6 @@ type PlaceGroup struct {
 	Lo int64  `json:"lo"`
 	Hi *int64 `json:"hi"` // exclusive; null has no end
 	Group
-	Cache Cache `json:"cache"`
 }
 
 // An Efficiency is what the server's owner and its users get of it at once: the

@@ -56,6 +56,9 @@ func writeAnswer(p *textpage.Page, s *Summary, lines int, rest string) {
 		p.Columns([]string{"Latency in ms", "mean", "p50", "p95", "p99", "max"}, answerLatencies(s))
 		p.Blank()
 	}
+	before := p.Lines()
+	writeGroups(p, s.Groups)
+	lines += p.Lines() - before
 	fact := func(name, says string) {
 		one := textpage.New(textpage.Options{Width: p.Width()})
 		if one.Line(name, says); p.Lines()+one.Lines() < lines-2 {
@@ -220,13 +223,7 @@ func writeDetails(p *textpage.Page, s *Summary) {
 	} else {
 		writeOwn(p, s)
 	}
-	if len(s.ByEndpoint) > 1 {
-		p.Table("By endpoint, TTFT from sent", endpointHead, endpointRows(s))
-	}
 	p.Table("Retries at the next endpoint", endpointRetryHead, endpointRetryRows(s))
-	for _, h := range s.ByHeader {
-		p.Table("By "+h.Header+" of the response, TTFT from sent", servedHead, servedRows(&h))
-	}
 	head, rows := errorTable(s)
 	p.Table("Errors", head, rows)
 	p.Table(validityChecks, checkHead, checkRows(s))
@@ -267,23 +264,11 @@ func writeOwn(p *textpage.Page, s *Summary) {
 		p.Table("Steady state, latency in ms", latencyHead, steadyRows(s.Steady))
 	}
 	p.Facts("Servers", serverRows(s))
-	if len(s.ByCategory) > 1 {
-		p.Table("By reuse category, TTFT from sent", categoryHead, categoryRows(s))
-	}
-	if len(s.ByInputLength) > 1 {
-		p.Table("By prompt length, TTFT from sent", lengthHead, lengthRows(s))
-	}
-	p.Table("By class, TTFT from sent", classHead, classRows(s))
-	p.Table("By tenant", tenantHead, tenantRows(s, 20))
-	for _, says := range sayTenants(s.Tenants) {
-		p.Line("  ", says)
-	}
+	writeGroups(p, s.grouped())
 	p.Facts("Sessions", sessionFacts(s))
 	p.Table("How long sessions took", sessionTimeHead, sessionTimeRows(s))
 	p.Table("What their time went to", pathHead, pathRows(s))
 	p.Table("What sessions had", spreadHead, spreadRows(s))
-	p.Table("By turn, TTFT from sent", placeHead("turn"), placeRows(s.ByTurn))
-	p.Table("By depth in the tree of a session, TTFT from sent", placeHead("depth"), placeRows(s.ByDepth))
 	if len(s.Diagnoses) > 0 {
 		p.Blank()
 		p.Line("", "Possible causes")
@@ -291,6 +276,14 @@ func writeOwn(p *textpage.Page, s *Summary) {
 	for _, d := range s.Diagnoses {
 		p.Line("  - ", d.Text)
 		p.Line("    To confirm: ", d.Confirm+".")
+	}
+}
+
+// writeGroups writes a table for each column by which requests are told apart.
+func writeGroups(p *textpage.Page, all []Grouping) {
+	for _, of := range all {
+		t := of.table(shownGroups)
+		p.Table(t.Caption, t.Head, t.Rows)
 	}
 }
 

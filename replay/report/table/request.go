@@ -75,10 +75,6 @@ type request struct {
 	Events         int32  `parquet:"token_events"`
 }
 
-// statuses name the outcomes, as the counts of a summary do.
-var statuses = [...]string{report.Succeeded: "succeeded", report.Failed: "failed", report.Cancelled: "cancelled",
-	report.NotSent: "not_sent"}
-
 // A deriver makes the rows of one run.
 type deriver struct {
 	name  string
@@ -120,7 +116,7 @@ func (d *deriver) derive(r *result.Result) (request, error) {
 	q := request{
 		Run: d.name, RowID: r.RowID, Round: r.Round, Session: r.Session, Turn: d.turnOf(r),
 		Thread: r.Thread, Play: r.Play,
-		Phase: "measured", Status: statuses[outcome], Error: class, HTTPStatus: r.HTTPStatus,
+		Phase: "measured", Status: outcome.String(), Error: class, HTTPStatus: r.HTTPStatus,
 		FinishReason: r.FinishReason, Attempts: r.Attempts,
 		Model: d.run.Model, API: r.API, Category: r.Category, Class: r.Class,
 		Due: float64(r.DueNS) / 1e9, Sent: seconds(r.SentNS), FirstToken: seconds(r.FirstTokenNS),
