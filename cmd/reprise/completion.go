@@ -75,6 +75,7 @@ func completedValues() map[string][]string {
 		"router":         routers, "batching": {"continuous", "static"},
 		"imitate": engine.Imitations(), "quirks": quirks,
 		"definitions": append([]string{flags.OwnDefinitions}, peer.Presets()...), "primary": compare.PrimaryMetrics(),
+		"by":   report.ColumnNames(),
 		"tier": tiers, "import tier": append([]string{anonymize.Internal, anonymize.Raw}, tiers...), "fit tier": tiers,
 		"unit": {"user", "session", "request"}, "time-unit": {"s", "ms", "us", "ns"}, "rows": {"full", "delta"},
 		"cached-in-input": {"yes", "no"}, "decimal": {"point", "comma"}, "lengths": {anonymize.LengthsUsage,
@@ -152,7 +153,7 @@ func completeIn(cmd *cobra.Command, values map[string][]string) {
 		case !text:
 			directive = cobra.ShellCompDirectiveNoFileComp
 		}
-		list := f.Name == "trust" || f.Name == "quirks" || f.Name == "percentile-metrics" ||
+		list := f.Name == "trust" || f.Name == "quirks" || f.Name == "by" || f.Name == "percentile-metrics" ||
 			strings.HasPrefix(f.Name, "costs")
 		// it fails for flags that there are not
 		_ = cmd.RegisterFlagCompletionFunc(f.Name, offer(offered, list, directive))

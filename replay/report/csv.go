@@ -89,6 +89,7 @@ var labels = []struct{ list, field, label string }{
 	{"by_endpoint", "name", "endpoint"},
 	{"groups", "by", "by"},
 	{"by_response_header", "header", "header"},
+	{"each", "value", "value"},
 	{"values", "name", "value"},
 	{"errors", "class", "error"},
 	{"kinds", "kind", "kind"},
@@ -114,6 +115,10 @@ func withoutElements(root any, path string) (name, of string) {
 				which = append(which, l.label+"="+textpage.Plain(v))
 			case json.Number:
 				which = append(which, l.label+"="+v.String())
+			case nil:
+				if l.field == "value" && parts[0] == "groups" { // requests without one
+					which = append(which, "value=none")
+				}
 			}
 		}
 	}

@@ -96,7 +96,7 @@ var latencyDefinitions = []Definition{
 	{"tail_ratio", "ratio", "How much longer one request in a hundred takes than the one in the middle.", "p99 ÷ p50"},
 	{"count", "values", "How many values a statistic is of: one for each request, of ITL one for each gap.", "n"},
 	{"groups", "ms", "Requests by a column such as user, class or turn (--by). Latencies are of those that succeeded, " +
-		"from sent: exact up to 131,072 values of a group, or 4,096 where a column may have many, beyond within 0.1 %. " +
+		"from sent: exact up to 131,072 values of a group, or 16,384 where a column may have many, beyond within 0.1 %. " +
 		"Values beyond the first 1,024 are one group.", "as above, of the part"},
 	{"mean, sd, min, max", "as the metric", "Exact for any number of values; sd is that of the population.",
 		"√(Σ(x − mean)² ÷ n)"},

@@ -28,10 +28,10 @@
 // to an HdrHistogram of three significant digits, whose quantiles are within
 // 0.1 % and whose size is fixed (about 0.3 MB). Mean, standard deviation,
 // minimum and maximum are exact always. There are ten metrics, and TTFT, TPOT and
-// E2E again for each category, class, length bucket, turn, depth and server, of which a group
-// keeps 131,072 values, 1 MB, before it moves: about 100 MB for a million requests,
-// and no more than 8 MB for each metric and 3 MB for each group however many
-// follow. Of sessions up to 262,144 requests are kept, 48 MB, and beyond them whole sessions
+// E2E again for each group. A group of a category, class, length, turn or depth keeps 131,072
+// values of each, 1 MB. Any other column, such as that of users, has 1,024 groups and one of all further
+// values, of 16,384 values each, 128 KB: 400 MB for a column, and up to 1 GB where each of the 1,024 has
+// more values and moves. All is about 100 MB for a million requests. Of sessions up to 262,144 requests are kept, 48 MB, and beyond them whole sessions
 // chosen by a hash. Clauses of a contract that have a scope keep the latencies that they are
 // about apart, once for each scope, within the same 8 MB each; a contract has at
 // most 64 clauses. Several runs are summarised one after the other, and
@@ -56,13 +56,13 @@
 //     server cut; histograms of lengths
 //   - counts.go: counts of a server that cannot be, and their numbers
 //   - reuse.go: cache hit ratios, measured and expected, and servers that leave zeros out
-//   - groups.go: figures by category, by class and by input length
-//   - tenants.go: the users of a run apart: requests, tokens, times to the first token, shares of the work
+//   - column.go: the columns that requests are told apart by, in groups and in scopes of a contract
+//   - groups.go: the requests of a run by a column: figures of each group, bounds, the table of them
 //   - session.go: sessions: what is kept of their requests, their trees, and what the time
 //     along the critical path went to
 //   - sessionsummary.go: figures of sessions: how they ended, how long they took, tokens, depths
 //   - sessionshow.go: these as lines, tables and a section; timelines of sessions in lanes
-//   - parts.go: figures by server and by response header; retries
+//   - parts.go: retries, at the same server and at the next
 //   - stalls.go: how much of the latencies is the client's: its stalls, and its reads after
 //     the kernel's receive timestamps; the instants of either
 //   - steady.go: the steady part of a run: SummariseSteady, its figures, table and section;

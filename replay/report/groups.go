@@ -26,7 +26,7 @@ var errNames = errors.New("report: more than 64 error classes or categories: the
 const (
 	maxGroups  = 1024 // of a column that is asked for, and of users; further values are one group
 	groupExact = 1 << 17
-	manyExact  = 1 << 12
+	manyExact  = 1 << 14
 
 	listedGroups = 50 // in the JSON and on a page; the others are counted
 	shownGroups  = 20 // in a terminal
@@ -41,6 +41,7 @@ type grouping struct {
 	block  int64  // of the expected reuse, see [reuse]
 	groups map[groupKey]*group
 	holds  func(*result.Result) bool // which requests it tells apart; nil is all
+	valued bool                      // requests without a value are in no group
 }
 
 // A group is a part of the results. All but rows and failed is of the requests that succeeded.
@@ -269,6 +270,8 @@ func newGroupings(run *result.Run, o *Options, block int64) groupings {
 		gs.headers = append(gs.headers, by)
 	}
 
+	gs.user.valued, gs.turn.valued, gs.endpoint.valued = true, true, true
+
 	for _, name := range o.By {
 		c := column(name)
 		i := slices.IndexFunc(gs.all, func(g *grouping) bool { return g.by == c })
@@ -276,6 +279,7 @@ func newGroupings(run *result.Run, o *Options, block int64) groupings {
 			i = len(gs.all)
 			gs.add(c, strings.ReplaceAll(c.Name, "_", " "), maxGroups)
 		}
+		gs.all[i].valued = false
 		if !slices.Contains(gs.asked, gs.all[i]) {
 			gs.asked = append(gs.asked, gs.all[i])
 		}
@@ -314,7 +318,11 @@ func (gs *groupings) put(r *result.Result, end Outcome) []*group {
 		if by.holds != nil && !by.holds(r) {
 			continue
 		}
-		g := by.group(by.by.key(r, &gs.in))
+		k := by.by.key(r, &gs.in)
+		if by.valued && k.kind == noValue {
+			continue
+		}
+		g := by.group(k)
 		g.count(end)
 		gs.of = append(gs.of, g)
 	}

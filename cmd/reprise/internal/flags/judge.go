@@ -25,6 +25,7 @@ type Judge struct {
 	AsJSON      bool
 	HTML        string
 	SLO         string
+	By          []string
 	ServerBlock int
 	Trust       Trust
 	Contract
@@ -33,12 +34,14 @@ type Judge struct {
 // Register adds the flags, with those of the contract and of the limits of trust.
 func (f *Judge) Register(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	results, _ := Sections(fl, ResultsFlags)
+	results, resultsRest := Sections(fl, ResultsFlags)
 	judgement, judgementRest := Sections(fl, JudgementFlags)
 	results.BoolVar(&f.AsJSON, "json", false, "print the summary as JSON")
 	f.RegisterPages(fl)
 	judgement.StringVar(&f.SLO, "slo", "",
 		"objectives that a request must meet to count as goodput, such as ttft:200ms,tpot:50ms,e2e:5s")
+	resultsRest.StringSliceVar(&f.By, "by", nil,
+		"tell requests apart by a `column`, such as user, adapter, class, turn or status; repeatable")
 	f.Trust.Register(cmd)
 	f.Contract.Register(cmd)
 	judgementRest.StringVar(&f.Definitions, "definitions", OwnDefinitions,
@@ -116,7 +119,7 @@ func (f *Judge) Defaults() { f.Register(new(cobra.Command)) }
 
 // Options are those of a report. Replay reads them before it sends.
 func (f *Judge) Options() (report.Options, error) {
-	o := report.Options{ServerBlock: f.ServerBlock, Limits: f.Trust.Limits, Instants: f.Instants}
+	o := report.Options{By: f.By, ServerBlock: f.ServerBlock, Limits: f.Trust.Limits, Instants: f.Instants}
 	var err error
 	if f.SLO == "" {
 		if o.SLO, err = peer.ParseGoodput(f.VLLM.goodput); err != nil {
@@ -124,6 +127,11 @@ func (f *Judge) Options() (report.Options, error) {
 		}
 	} else if o.SLO, err = report.ParseSLO(f.SLO); err != nil {
 		return o, cli.Usagef("--slo: %v", err)
+	}
+	for _, name := range f.By {
+		if _, err := report.FindColumn(name); err != nil {
+			return o, cli.Usagef("--by %s: %v", name, err)
+		}
 	}
 	c, err := f.Read()
 	if err != nil || c == nil {
