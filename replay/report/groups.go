@@ -473,6 +473,9 @@ func (of *Grouping) table(most int) (t page.Table) {
 	if n := of.Groups - int64(len(shown)); n > 0 {
 		t.Caption += "; " + page.Many(n, "group") + " with less work " + page.Was(n) + " left out"
 	}
+	if of.Groups == 1 && of.Each[0].Value == nil {
+		t.Caption += "; no request has a value"
+	}
 
 	t.Head, t.HeadTerms = []string{of.title}, []string{""}
 	for i := range shown {

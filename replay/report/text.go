@@ -58,6 +58,7 @@ func writeAnswer(p *textpage.Page, s *Summary, lines int, rest string) {
 	}
 	before := p.Lines()
 	writeGroups(p, s.Groups)
+	p.Blank()
 	lines += p.Lines() - before
 	fact := func(name, says string) {
 		one := textpage.New(textpage.Options{Width: p.Width()})
