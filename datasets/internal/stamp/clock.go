@@ -309,7 +309,7 @@ func (c *Clock) inWindow(s Stamp) bool {
 func (c *Clock) fromNumber(s Stamp) (time.Time, string) {
 	if c.Told == 0 {
 		switch u := EpochUnit(s.Whole); {
-		case c.epoch && u != c.unit, !c.epoch && s.Whole >= 1e9:
+		case c.epoch && u != c.unit, !c.epoch && s.Whole >= 1e9 && !c.goesOn(s.Whole):
 			return time.Time{}, "its time is in another unit than those before it; if it is not, " + SayUnit
 		case !c.Fractions && s.Nano != 0:
 			return time.Time{}, "its time has a fraction, unlike those before it; " + SayUnit
@@ -324,6 +324,13 @@ func (c *Clock) fromNumber(s Stamp) (time.Time, string) {
 		ns += int64(math.Round(float64(s.Nano) * float64(c.unit) / 1e9))
 	}
 	return Epoch.Add(time.Duration(ns)), ""
+}
+
+// goesOn reports whether a number that could count from 1970 counts from the beginning, as those before it: it is at
+// most a day after the latest of them. A trace in milliseconds is as large after 12 days.
+func (c *Clock) goesOn(whole int64) bool {
+	const day = 24 * time.Hour
+	return c.seen && whole <= (int64(c.max.Sub(Epoch))+int64(day))/int64(c.unit)
 }
 
 // TrackSpan returns "" or that the times now span too much.

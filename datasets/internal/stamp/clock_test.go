@@ -120,7 +120,7 @@ func TestWhatAClockRefuses(t *testing.T) {
 		why  string
 		want string
 	}{
-		"of another unit":   {&relative, "1000000000", "its time is in another unit than those before it; if it is not, " + say, ""},
+		"of another unit":   {&relative, "1760000000", "its time is in another unit than those before it; if it is not, " + say, ""},
 		"nearly so":         {&relative, "999999999", "", "1970-01-12T13:46:39.999Z"},
 		"a fraction":        {&relative, "5.5", "its time has a fraction, unlike those before it; " + say, ""},
 		"too large":         {&largest, "9223372036", "its time is too large for the unit", ""},
@@ -133,6 +133,17 @@ func TestWhatAClockRefuses(t *testing.T) {
 		at, why, stop := c.c.convert(s(c.in))
 		if why != c.why || stop && why != "" || why == "" && at.Format(time.RFC3339Nano) != c.want {
 			t.Errorf("%s: %v, %q, %v", name, at, why, stop)
+		}
+	}
+	long := Clock{Usual: time.Millisecond}
+	long.decide([]Stamp{s("0")})
+	for _, in := range []struct {
+		whole string
+		ok    bool
+	}{{"0", true}, {"1000000000", false}, {"999999999", true}, {"1000000000", true}, {"1086400000", true},
+		{"1172800001", false}, {"999999999", true}, {"1172800000", true}} {
+		if _, why, _ := long.convert(s(in.whole)); (why == "") != in.ok {
+			t.Errorf("of a trace that lasts 14 days, %s: %q", in.whole, why)
 		}
 	}
 	if got := (&Clock{}).Unit(); got != "" {
