@@ -128,6 +128,7 @@ const SayUnit = "say --time-unit s, ms, us or ns"
 // decide is [Clock.Settle] by some stamps. It returns why it cannot, or "".
 func (c *Clock) decide(sample []Stamp) string {
 	first := sample[0]
+	serial, unclear := isSerial(sample)
 	switch {
 	case first.Style != Numeric:
 		if c.Told != 0 {
@@ -153,9 +154,9 @@ func (c *Clock) decide(sample []Stamp) string {
 		}
 	case !slices.ContainsFunc(sample, func(s Stamp) bool { _, ok := readCompact(s); return !ok }):
 		c.compact = true
-	case c.Usual == 0 && c.settleSerial(sample):
+	case c.Usual == 0 && serial:
 		c.serial = true
-	case c.Usual == 0 && c.unclear(sample):
+	case c.Usual == 0 && unclear:
 		return whySerial
 	case c.Mapped && areLengths(sample):
 		return whyLengths
@@ -173,11 +174,6 @@ func (c *Clock) decide(sample []Stamp) string {
 	c.style = first.Style
 	return ""
 }
-
-// settleSerial and unclear ask [isSerial].
-func (c *Clock) settleSerial(sample []Stamp) bool { is, _ := isSerial(sample); return is }
-
-func (c *Clock) unclear(sample []Stamp) bool { _, unclear := isSerial(sample); return unclear }
 
 // Unit says the unit of the times: "date" for dates, and empty before it is settled.
 func (c *Clock) Unit() string {
