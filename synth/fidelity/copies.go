@@ -3,7 +3,9 @@ package fidelity
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
+	"math/bits"
 	"math/rand/v2"
 	"slices"
 
@@ -28,18 +30,22 @@ const (
 	lengthTolerance = 0.05
 	linkReach       = 20  // places around its own
 	mostLinkAway    = 200 // places from its own, where a match is chance
-	chanceDraws     = 8   // shuffles that the chance of a chain is the mean of
 	leastLinked     = 2*(mostLinkAway+linkReach) + 1
+)
+
+// The chance of chains is the mean of as many draws as have so many of them.
+const (
+	drawnChains = 1 << 15
+	leastDraws  = 8
+	mostDraws   = 64
+	fewTokens   = 7 // outputs up to which are alike
 )
 
 // pairs compares which pairs of lengths repeat.
 func (c *comparison) pairs() {
-	for _, pairs := range []struct {
-		name   string
-		unique bool
-	}{{pairMatchName, false}, {uniquePairMatchName, true}} {
-		match, chance, ok := pairMatch(c.ref, c.cand, pairs.unique)
-		c.addAboveChance(pairs.name, match, chance, ok, "pairs of lengths in the sample")
+	match, chance, of := pairMatch(c.ref, c.cand)
+	for i, name := range []string{pairMatchName, uniquePairMatchName} {
+		c.addAboveChance(name, match[i], chance[i], of, "pairs of lengths in the sample")
 	}
 }
 
@@ -50,7 +56,7 @@ func (c *comparison) copies() {
 		c.add(linkageName, nil, nil, nil, far)
 	} else {
 		found, chance := linked(c.ref.kept, c.cand.kept)
-		c.addAboveChance(linkageName, found, chance, true, far)
+		c.addAboveChance(linkageName, found, chance, int64(c.cand.kept.counted()), far)
 	}
 
 	const what = "chains of three turns"
@@ -68,76 +74,118 @@ func (c *comparison) copies() {
 		c.add(chainNearName, ref, cand, nil, what)
 		return
 	}
+	draws := max(leastDraws, min(drawnChains/len(chains), mostDraws))
 	exact, near := 0.0, 0.0 // by chance
-	for draw := range uint64(chanceDraws) {
-		out := append([]int32(nil), c.cand.kept.out...)
-		rng := rand.New(rand.NewPCG(draw, 0))
-		rng.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
-		exact += index.share(c.cand.kept, chains, out, 0) / chanceDraws
-		near += index.share(c.cand.kept, chains, out, lengthTolerance) / chanceDraws
+	for draw := range draws {
+		out := dealt(c.cand.kept.out, rand.New(rand.NewPCG(uint64(draw), 0)))
+		exact += index.share(c.cand.kept, chains, out, 0) / float64(draws)
+		near += index.share(c.cand.kept, chains, out, lengthTolerance) / float64(draws)
 	}
 
 	// Three standard deviations of what chance repeats of so many chains: nothing where it repeats none.
 	noise := 3 * math.Sqrt(exact*(1-exact)/float64(len(chains)))
 	c.add(chainExactName, &exact, cand, trace.Ptr(max(0, *cand-exact-noise)), what)
-	c.addAboveChance(chainNearName, index.share(c.cand.kept, chains, c.cand.kept.out, lengthTolerance), near, true,
-		what)
+	c.addAboveChance(chainNearName, index.share(c.cand.kept, chains, c.cand.kept.out, lengthTolerance), near,
+		int64(len(chains)), what)
 }
 
-// addAboveChance adds a measure of how much more is found than by chance.
-func (c *comparison) addAboveChance(name string, found, chance float64, ok bool, what string) {
-	if !ok {
+// addAboveChance adds a measure of how much more is found, of so many, than by chance. What chance gives less than once
+// in 100 times, from 2.33 standard deviations on, is a finding, and all else is 0. The deviation is that of the arcsine
+// of a share's root, which is about the same for small shares and large ones.
+func (c *comparison) addAboveChance(name string, found, chance float64, of int64, what string) {
+	if of == 0 {
 		c.add(name, nil, nil, nil, what)
 		return
 	}
-	c.add(name, &chance, &found, trace.Ptr(max(found-chance, 0)), what)
+	angle := func(share float64) float64 { return math.Asin(math.Sqrt(min(share, 1))) }
+	above := 0.0
+	if angle(found)-angle(chance) > 2.33/(2*math.Sqrt(float64(of))) {
+		above = found - chance
+	}
+	c.add(name, &chance, &found, &above, what)
 }
 
-// pairMatch returns the share of the candidate's requests whose exact pair of
-// lengths the reference has, and the share that chance alone would give: what
-// is expected when the candidate's outputs are shuffled among its requests,
-// computed exactly. A request with input a then has output b with the share of
-// b among all outputs; so over the reference's pairs (a, b) the shares of a and
-// of b in the candidate multiply and add up. With unique, pairs that several
-// requests of the reference have do not count.
+// alikeClasses is how many classes of outputs there are.
+const alikeClasses = 32
+
+// alike is the class of an output, by half the bits of its length: up to 7 tokens, 8 to 31 and so on by fours. Dealt among
+// these, outputs keep what goes with requests of their kind, such as verdicts of a few tokens on long answers, and lose
+// what is particular to one.
+func alike(output int64) int { return bits.Len64(uint64(max(output, fewTokens))) / 2 }
+
+// dealt deals outputs among those alike.
+func dealt(outputs []int32, r *rand.Rand) []int32 {
+	var rows [alikeClasses][]int
+	for i, output := range outputs {
+		class := alike(int64(output))
+		rows[class] = append(rows[class], i)
+	}
+	out := slices.Clone(outputs)
+	for _, of := range rows {
+		r.Shuffle(len(of), func(i, j int) { out[of[i]], out[of[j]] = out[of[j]], out[of[i]] })
+	}
+	return out
+}
+
+// pairMatch returns the share of the candidate's requests whose exact pair of lengths the reference has, of how many, and
+// the share that chance alone would give: what is expected when the candidate's outputs are dealt among those alike, see
+// [alike], computed exactly. A request with input a and an output of a class then has output b with the share of
+// b in the class; so over the reference's pairs (a, b) the number of such requests and that share multiply and add up.
+// The second of each are of pairs that one request of the reference has.
 //
 // Where pairs were too many to keep, both sides give up the same ones.
-func pairMatch(ref, cand *signatureTally, unique bool) (match, chance float64, ok bool) {
+func pairMatch(ref, cand *signatureTally) (match, chance [2]float64, of int64) {
 	shift := max(ref.pairs.shift, cand.pairs.shift)
-	has := func(p lengthPair) bool {
-		n, known := ref.pairs.n[p]
-		return known && (!unique || n.all == 1)
-	}
-	var matched, asked int64
+	type kind struct{ input, class int32 }
+	kindOf := func(p lengthPair) kind { return kind{p.in, int32(alike(int64(p.out)))} }
+	kinds := map[kind]int64{}
+	var matched [2]int64
 	for p, n := range cand.pairs.n {
 		if !inSample(p.hash(), shift) {
 			continue
 		}
-		asked += n.counted
-		if has(p) {
-			matched += n.counted
+		of += n.counted
+		kinds[kindOf(p)] += n.counted
+		if known := ref.pairs.n[p].all; known > 0 {
+			matched[0] += n.counted
+			if known == 1 {
+				matched[1] += n.counted
+			}
 		}
 	}
-	if asked == 0 {
-		return 0, 0, false
+	if of == 0 {
+		return match, chance, 0
 	}
-	unknown := cand.requests // outputs, which pairs have as -1
+
+	outputs := maps.Clone(cand.output)
+	outputs[-1] = cand.requests // where there is none, as pairs have it
 	for _, n := range cand.output {
-		unknown -= n
+		outputs[-1] -= n
 	}
-	var together uint64 // the order of the map does not show in whole numbers
-	for p := range ref.pairs.n {
-		if !inSample(p.hash(), shift) || !has(p) {
+	var requests [alikeClasses]int64
+	for output, n := range outputs {
+		requests[alike(output)] += n
+	}
+	var together [2][alikeClasses]int64 // the order of the map does not show in whole numbers
+	for p, n := range ref.pairs.n {
+		outputs := outputs[int64(p.out)]
+		if outputs == 0 || !inSample(p.hash(), shift) {
 			continue
 		}
-		outputs := unknown
-		if p.out >= 0 {
-			outputs = cand.output[int64(p.out)]
+		kind, own := kindOf(p), cand.pairs.n[p].counted // which is there if the reference's is
+		dealt := ((kinds[kind]-own)<<shift + own) * outputs
+		together[0][kind.class] += dealt
+		if n.all == 1 {
+			together[1][kind.class] += dealt
 		}
-		together += uint64(cand.input[int64(p.in)] * outputs)
 	}
-	n := float64(cand.requests)
-	return float64(matched) / float64(asked), float64(together) * float64(uint64(1)<<shift) / n / n, true
+	for i := range together {
+		match[i] = float64(matched[i]) / float64(of)
+		for class, n := range together[i] {
+			chance[i] += float64(n) / float64(max(1, requests[class])) / float64(of)
+		}
+	}
+	return match, chance, of
 }
 
 // linkAway is how many places from its own a request of n is matched by chance alone: a 25th of them,

@@ -79,10 +79,10 @@ func TestKSDistanceOfBuckets(t *testing.T) {
 }
 
 func somePairs(rng *rand.Rand) []lengthPair {
-	list := make([]lengthPair, 2+rng.IntN(40))
+	list := make([]lengthPair, 2+rng.IntN(80))
 	for i := range list {
 		list[i].in = rng.Int32N(12)
-		list[i].out = rng.Int32N(8) + list[i].in*rng.Int32N(2)
+		list[i].out = rng.Int32N(8) + list[i].in*rng.Int32N(2)*rng.Int32N(9)
 	}
 	return list
 }
@@ -157,8 +157,8 @@ func TestKSDistance2D(t *testing.T) {
 	}
 }
 
-// Chance is what shuffling the candidate's outputs gives in the mean: every
-// input meets every output equally often.
+// Chance is what dealing the candidate's outputs among those alike gives in the mean: every
+// input meets every output of them equally often.
 func TestPairMatch(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
 	tally := func(pairs []lengthPair) *signatureTally {
@@ -171,25 +171,32 @@ func TestPairMatch(t *testing.T) {
 		}
 		return s
 	}
+	several := 0
 	for range 200 {
 		ref, cand := somePairs(rng), somePairs(rng)
+		classOf := func(p lengthPair) int { return alike(int64(p.out)) }
 		var match, chance float64
+		var requests [alikeClasses]float64
+		for _, p := range cand {
+			requests[classOf(p)]++
+		}
+		several += min(1, int(requests[alike(fewTokens+1)]))
 		for _, p := range cand {
 			if slices.Contains(ref, p) {
 				match += 1 / float64(len(cand))
 			}
 			for _, q := range cand {
-				if slices.Contains(ref, lengthPair{p.in, q.out}) {
-					chance += 1 / float64(len(cand)*len(cand))
+				if classOf(p) == classOf(q) && slices.Contains(ref, lengthPair{p.in, q.out}) {
+					chance += 1 / float64(len(cand)) / requests[classOf(p)]
 				}
 			}
 		}
-		gotMatch, gotChance, ok := pairMatch(tally(ref), tally(cand), false)
-		if !ok {
-			t.Fatal("not computed")
+		gotMatch, gotChance, of := pairMatch(tally(ref), tally(cand))
+		if of != int64(len(cand)) {
+			t.Fatal(of, "pairs")
 		}
-		near(t, "match", gotMatch, match)
-		near(t, "chance", gotChance, chance)
+		near(t, "match", gotMatch[0], match)
+		near(t, "chance", gotChance[0], chance)
 		match, chance = 0, 0
 		once := func(p lengthPair) bool {
 			n := 0
@@ -205,14 +212,16 @@ func TestPairMatch(t *testing.T) {
 				match += 1 / float64(len(cand))
 			}
 			for _, q := range cand {
-				if once(lengthPair{p.in, q.out}) {
-					chance += 1 / float64(len(cand)*len(cand))
+				if classOf(p) == classOf(q) && once(lengthPair{p.in, q.out}) {
+					chance += 1 / float64(len(cand)) / requests[classOf(p)]
 				}
 			}
 		}
-		gotMatch, gotChance, _ = pairMatch(tally(ref), tally(cand), true)
-		near(t, "unique match", gotMatch, match)
-		near(t, "unique chance", gotChance, chance)
+		near(t, "unique match", gotMatch[1], match)
+		near(t, "unique chance", gotChance[1], chance)
+	}
+	if several < 20 {
+		t.Errorf("%d of the lists have outputs that are not alike", several)
 	}
 }
 
@@ -242,10 +251,10 @@ func TestSamplesAreNear(t *testing.T) {
 	if len(few.pairs.n) > 4000 || len(few.pairs.n) < 2000 || len(few.sample.rows) > 5000 || len(few.sample.rows) < 2500 {
 		t.Fatalf("%d pairs and %d rows are kept", len(few.pairs.n), len(few.sample.rows))
 	}
-	match, chance, _ := pairMatch(ref, cand, false)
+	match, chance, _ := pairMatch(ref, cand)
 	for name, pair := range map[string][2]*signatureTally{"both": {few, half}, "reference": {few, cand}, "candidate": {ref, half}} {
-		m, c, ok := pairMatch(pair[0], pair[1], false)
-		if !ok || math.Abs(m-match) > 0.03 || math.Abs(c-chance) > 0.03 || m == match {
+		m, c, of := pairMatch(pair[0], pair[1])
+		if of == 0 || math.Abs(m[0]-match[0]) > 0.03 || math.Abs(c[0]-chance[0]) > 0.03 || m == match {
 			t.Errorf("%s sampled: match %v and chance %v, of all %v and %v", name, m, c, match, chance)
 		}
 	}

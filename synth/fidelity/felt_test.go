@@ -339,6 +339,129 @@ func TestFewLengthsAreNoCopies(t *testing.T) {
 	}
 }
 
+// problems are prompts that grow, one after the other, with answers of all lengths; or every other one is a verdict of a
+// few tokens.
+func problems(seed uint64, n int, verdicts bool) (rows []trace.Request) {
+	rng, next := rand.New(rand.NewPCG(seed, 6)), seed<<32
+	id := func() uint64 { next++; return next }
+	var path []uint64
+	var tokens int32
+	for i := range n {
+		if i%10 == 0 {
+			path, tokens = nil, 1500+rng.Int32N(1500)
+		}
+		tokens += 20 + rng.Int32N(200)
+		for len(path) < int(tokens-1)/512 {
+			path = append(path, id())
+		}
+		output := int32(1 + 200*math.Exp(rng.NormFloat64()))
+		if verdicts && i%2 > 0 {
+			output = 1 + rng.Int32N(4)
+		}
+		rows = append(rows, trace.Request{ArrivalNS: int64(i) * 1e9, InputTokens: tokens,
+			OutputTokens: &output, Blocks: append(slices.Clone(path), id())})
+	}
+	return rows
+}
+
+// withCopies has the requests of a stretch of others, at its place, as they are or with lengths that jitter.
+func withCopies(rows, of []trace.Request, from, n int, jitter float64) []trace.Request {
+	rng, out := rand.New(rand.NewPCG(7, 7)), slices.Clone(rows)
+	for i := from; i < from+n; i++ {
+		r, block := of[i], int32(512*(len(of[i].Blocks)-1))
+		by := func(n int32, share float64) int32 {
+			return int32(math.Round(float64(n) * (1 + share*jitter*(2*rng.Float64()-1))))
+		}
+		r.InputTokens = max(block+1, min(by(r.InputTokens, 0.5), block+512))
+		r.OutputTokens = trace.Ptr(max(1, by(*r.OutputTokens, 1)))
+		out[i] = r
+	}
+	return out
+}
+
+// Another part of the same traffic is no copy, whatever of it repeats by chance. A stretch of the trace is one.
+func TestCopiesAreFoundAndPartsAreNone(t *testing.T) {
+	meta := trace.Meta{BlockSize: 512, Convention: trace.PartialTail}
+	failed := func(ref, cand []trace.Request) (names []string) {
+		c := comparison{ref: tallyOf(t, signatureOf(t, meta, ref, Options{})),
+			cand: tallyOf(t, signatureOf(t, meta, cand, Options{}))}
+		c.pairs()
+		c.copies()
+		limits := DefaultThresholds(int64(len(ref)))
+		for _, m := range c.f.Measures {
+			if m.Distance != nil && *m.Distance > limits[m.Name] {
+				names = append(names, m.Name)
+			}
+		}
+		return names
+	}
+
+	for _, verdicts := range []bool{false, true} {
+		for _, n := range []int{300, 1000} {
+			var off [][]string
+			for seed := range uint64(6) {
+				if names := failed(problems(2*seed+1, n, verdicts), problems(2*seed+2, n, verdicts)); names != nil {
+					off = append(off, names)
+				}
+			}
+			if len(off) > 1 { // chance gives what it gives once in a hundred times
+				t.Errorf("verdicts %v, %d requests: %d of 6 parts fail: %v", verdicts, n, len(off), off)
+			}
+		}
+
+		const n = 4000
+		ref, part := problems(1, n, verdicts), problems(2, n, verdicts)
+		for _, copied := range []int{n / 100, n / 20, n} {
+			for _, jitter := range []float64{0, 0.04} {
+				// Of verdicts, some 40 chains that are near are as many as come by chance.
+				names := failed(ref, withCopies(part, ref, (n-copied)/2, copied, jitter))
+				if names == nil && !(verdicts && copied == n/100 && jitter > 0) {
+					t.Errorf("verdicts %v: %d copied requests with a jitter of %v are not found", verdicts, copied, jitter)
+				}
+			}
+		}
+	}
+}
+
+// Outputs of one order are dealt among themselves.
+func TestOutputsAlike(t *testing.T) {
+	for _, c := range []struct {
+		a, b  int64
+		alike bool
+	}{{-1, 1, true}, {1, 7, true}, {7, 8, false}, {8, 31, true}, {31, 32, false}, {32, 127, true}} {
+		if got := alike(c.a) == alike(c.b); got != c.alike {
+			t.Errorf("%d and %d tokens are alike: %v", c.a, c.b, got)
+		}
+	}
+
+	outputs := make([]int32, 400)
+	for i := range outputs {
+		outputs[i] = []int32{2, 300}[i%2] + int32(i/2%3)
+	}
+	counts := valueCounts{}
+	for _, output := range outputs {
+		counts[int64(output)]++
+	}
+	moved, now := 0, dealt(outputs, rand.New(rand.NewPCG(1, 1)))
+	for i, output := range now {
+		if outputs[i] < 100 != (output < 100) {
+			t.Fatalf("%d tokens are dealt to a request with %d", output, outputs[i])
+		}
+		if output != outputs[i] {
+			moved++
+		}
+		counts[int64(output)]--
+	}
+	for output, n := range counts {
+		if n != 0 {
+			t.Errorf("%d more requests had %d tokens", n, output)
+		}
+	}
+	if moved < 200 {
+		t.Errorf("%d of %d outputs moved", moved, len(outputs))
+	}
+}
+
 // Traffic whose lengths grow is not linked to other such traffic, but to its copy.
 func TestDriftIsNotLinkage(t *testing.T) {
 	meta := trace.Meta{BlockSize: 8, Convention: trace.PartialTail}
