@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"strings"
 
 	"reprise/replay/report"
 	"reprise/replay/result"
@@ -154,65 +153,8 @@ func instances(rate, each float64) int { return max(ceil(rate/each), 1) }
 // ceil rounds up, but not for the last bits of a product: 5 × 1.2 is 6.
 func ceil(v float64) int { return int(math.Ceil(v - 1e-9)) }
 
-// WriteText writes the capacity for people, in [textpage.AnswerLines] lines at most. With
-// details it has the formulas as well.
-func (c *Capacity) WriteText(w io.Writer, o textpage.Options) error {
-	p := textpage.New(o)
-	p.Line("", c.Loosened.Beside(c.headline()+fmt.Sprintf(", with %s %% headroom.", page.Number(c.Headroom*100))))
-	if warning := report.Warned(c.PresetWarning, c.Extrapolates); warning != "" {
-		p.Line("Warning: ", warning+".")
-	}
-	p.Blank()
-	fact := func(name, format string, args ...any) {
-		p.Line(fmt.Sprintf("%-15s", name), fmt.Sprintf(format, args...))
-	}
-	fact("Per instance", "%s%s, %s", c.load(c.Highest), c.within(), c.confirmed())
-	fact("Instances", "%s for the target%s; %s with headroom", page.Count(int64(c.Instances)), c.between(),
-		page.Count(int64(c.WithMargin)))
-	fact("GPUs", "%s for the target; %s with headroom, %d an instance", page.Count(int64(c.GPUs)),
-		page.Count(int64(c.GPUsTotal)), c.GPUsPerInstance)
-	fact("Utilisation", "%s %% at the target, with headroom", page.Number(c.Utilisation*100))
-	if k := c.Cost; k != nil {
-		fact("Output", "%s tokens/s, %s as measured at the highest load", page.Number(k.OutputPerS), k.each())
-		if k.PerHour != nil {
-			fact("Cost per hour", "%s (%s)", page.Number(*k.PerHour), c.paid(c.GPUsTotal))
-			if k.PerSession != nil {
-				fact("Cost, session", "%s a session at the target, of %s a second", cell(k.PerSession),
-					page.Number(*k.SessionsPerS))
-			}
-			fact("Cost", "%s per million output tokens; 1 buys %s tokens", cell(k.PerMillion),
-				page.OrDash(k.TokensPerPrice, page.Number))
-		}
-		if k.PerMillionGood != nil {
-			fact("Cost, goodput", "%s per million output tokens of requests that met the SLO, %s of them",
-				cell(k.PerMillionGood), page.OrDash(k.GoodShare, page.Percent))
-		}
-		if k.KilowattHours != nil {
-			fact("Energy", "%s kWh per hour, %s J per output token", page.Number(*k.KilowattHours),
-				cell(k.JoulesPerToken))
-		}
-	}
-	p.Blank()
-	if o.Details {
-		for _, line := range c.formulas() {
-			p.Line("", line)
-		}
-		p.Blank()
-	}
-	foot := []string{trace.TierNote("table", c.Tier)}
-	if !o.Details {
-		foot = append(foot, o.Rest)
-	}
-	p.Line("", strings.TrimSpace(strings.Join(foot, " ")))
-	_, err := p.WriteTo(w)
-	return err
-}
-
-// headline is the answer in a few words.
-func (c *Capacity) headline() string {
-	return fmt.Sprintf("%s on %s for %s", page.Many(int64(c.WithMargin), "instance"),
-		page.Many(int64(c.GPUsTotal), "GPU"), c.load(c.Target))
-}
+// WriteText writes the capacity for people, with details the formulas as well.
+func (c *Capacity) WriteText(w io.Writer, o textpage.Options) error { return c.Page().WriteText(w, o) }
 
 // confirmed says how sure the highest rate is.
 func (c *Capacity) confirmed() string {
@@ -221,7 +163,7 @@ func (c *Capacity) confirmed() string {
 		says = "sustained by a longer run"
 	}
 	if c.AtLeast {
-		says += "; no load failed, so it may be higher"
+		says += "; no load failed, so it may hold more, and fewer may do"
 	}
 	return says
 }
@@ -236,21 +178,6 @@ func (c *Capacity) formulas() []string {
 			page.Many(int64(c.GPUsPerInstance), "GPU")),
 		"This assumes that a router spreads the load evenly, and that instances do not help each other's caches.",
 	}
-}
-
-// between says how sure the number of instances is.
-func (c *Capacity) between() string {
-	switch {
-	case c.Fewest == nil && c.Most == nil:
-		return ""
-	case c.Most == nil:
-		return fmt.Sprintf(" (%d or more, %s)", *c.Fewest, c.sureness())
-	case c.Fewest == nil:
-		return fmt.Sprintf(" (%d or fewer, %s)", *c.Most, c.sureness())
-	case *c.Fewest == *c.Most:
-		return fmt.Sprintf(" (%d, %s)", *c.Most, c.sureness())
-	}
-	return fmt.Sprintf(" (%d to %d, %s)", *c.Fewest, *c.Most, c.sureness())
 }
 
 // sureness is what the range of instances comes from.

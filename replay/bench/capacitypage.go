@@ -13,10 +13,10 @@ import (
 // beside the instances over the target rate.
 func (c *Capacity) Page() *page.Page {
 	p := &page.Page{Title: "Capacity", Tag: trace.TierNote("page", c.Tier),
-		Lead: fmt.Sprintf("To serve %s with %s %% headroom, where an instance holds %s%s.", c.load(c.Target),
-			page.Number(c.Headroom*100), c.load(c.Highest), c.within()),
-		Headline: c.headline(),
-		Plot:     c.plot(),
+		Lead: fmt.Sprintf("An instance holds %s%s, %s.", c.load(c.Highest), c.within(), c.confirmed()),
+		Headline: fmt.Sprintf("%s on %s for %s, with %s headroom", page.Many(int64(c.WithMargin), "instance"),
+			page.Many(int64(c.GPUsTotal), "GPU"), c.load(c.Target), page.Percent(c.Headroom)),
+		Plot: c.plot(),
 		Table: &page.Table{Head: []string{"", "instances", "GPUs"},
 			Align: []page.Align{page.Left, page.Right, page.Right}}}
 	row := func(what string, n int) {
@@ -24,13 +24,14 @@ func (c *Capacity) Page() *page.Page {
 			[]string{what, page.Count(int64(n)), page.Count(int64(n * c.GPUsPerInstance))})
 	}
 	row("for the target", c.Instances)
-	row(fmt.Sprintf("with %s %% headroom", page.Number(c.Headroom*100)), c.WithMargin)
 	if c.Fewest != nil {
-		row("for the target, at the fewest ("+c.sureness()+")", *c.Fewest)
+		row("at the fewest, "+c.sureness(), *c.Fewest)
 	}
 	if c.Most != nil {
-		row("for the target, at the most ("+c.sureness()+")", *c.Most)
+		row("at the most, "+c.sureness(), *c.Most)
 	}
+	row(fmt.Sprintf("with %s headroom", page.Percent(c.Headroom)), c.WithMargin)
+
 	put := func(label, value, note string) {
 		p.Facts = append(p.Facts, page.Fact{Label: label, Value: value, Note: note})
 	}
@@ -39,12 +40,12 @@ func (c *Capacity) Page() *page.Page {
 		if k.PerHour != nil {
 			put("Cost per hour", page.Number(*k.PerHour), c.paid(c.GPUsTotal))
 			if k.PerSession != nil {
-				put("Per session", cell(k.PerSession), page.Number(*k.SessionsPerS)+" sessions a second")
+				put("Per session", cell(k.PerSession), page.Number(*k.SessionsPerS)+" a second at the target")
 			}
-			put("Per million output tokens", cell(k.PerMillion),
-				page.OrDash(k.TokensPerPrice, page.Number)+" tokens for 1 of the currency")
+			put("Per million tokens", cell(k.PerMillion),
+				"of output; 1 buys "+page.OrDash(k.TokensPerPrice, page.Number))
 		}
-		put("Output", page.Number(k.OutputPerS)+" tok/s", k.each())
+		put("Output", page.Number(k.OutputPerS)+" tok/s", k.each()+" as measured")
 		if k.PerMillionGood != nil {
 			put("Per million good tokens", cell(k.PerMillionGood),
 				page.OrDash(k.GoodShare, page.Percent)+" met every objective")
@@ -58,15 +59,6 @@ func (c *Capacity) Page() *page.Page {
 	}
 	if warning := report.Warned(c.PresetWarning, c.Extrapolates); warning != "" {
 		p.Verdict = append(p.Verdict, page.Note{Level: page.Warn, Text: printable(warning) + "."})
-	}
-	if c.AtLeast {
-		p.Notes = append(p.Notes,
-			page.Note{Level: page.Info,
-				Text: "No load failed in the sweep, so an instance may hold more, and fewer may do."})
-	}
-	if !c.Sustained {
-		p.Notes = append(p.Notes,
-			page.Note{Level: page.Info, Text: "The highest load was not sustained by a longer run."})
 	}
 	p.Sections = []page.Section{{Title: "How it is computed", Text: c.formulas()}}
 	return p

@@ -1,8 +1,9 @@
 // Package page writes the one self-contained HTML page, with plots, that every
-// report uses: profiles, replays, comparisons, audits.
+// report uses: profiles, replays, comparisons, audits; and the same for a terminal.
 //
 // A report fills in a [Page] (facts, sections, notes, tables, plots, terms: plain
-// strings and numbers, nothing of HTML) and calls [Page.Write]. Then
+// strings and numbers, nothing of HTML) and calls [Page.Write] or [Page.WriteText], so
+// that a figure has one value in both. For HTML
 //
 //  1. the page is checked: every row as wide as its head, every series with as
 //     many X as Y; an error names the place by its number, never by its content;
@@ -37,6 +38,7 @@
 //
 //   - page.go: Page and its parts (first screen, sections, notes, tables, plots, series, marks, terms),
 //     and the check for contradictions
+//   - text.go: the page for a terminal: its first screen, or all but the plots
 //   - templatedata.go: the page as its template reads it: labels linked to definitions, alignment
 //     of number columns, cells
 //   - frame.go: the one HTML file: template, styles and scripts inline, the

@@ -11,6 +11,9 @@ import (
 // widestNote is how many columns a cell of words takes before it is wrapped.
 const widestNote = 50
 
+// narrowestName is how many columns the names of rows have at least.
+const narrowestName = 12
+
 // Table writes a title and a table in a frame, and nothing where there are no rows. The
 // first column has names, the others figures, to the right. A row may be shorter than the
 // head.
@@ -38,18 +41,28 @@ func (p *Page) Facts(title string, rows [][]string) {
 }
 
 // Columns writes names and figures as [Page.Table] does, but without a frame, for a few
-// columns in an answer.
+// columns in an answer. A name that leaves too little room for a figure is wrapped.
 func (p *Page) Columns(head []string, rows [][]string) {
 	all := append([][]string{head}, rows...)
 	widths := widthsOf(all)
 	for _, columns := range p.parts(widths, 0, 2) {
+		names := p.width
+		for _, i := range columns[1:] {
+			names -= widths[i] + 2
+		}
+		names = min(widths[0], max(names, narrowestName))
+
 		p.Blank()
 		for _, row := range pickAll(all, columns) {
-			line := text.Pad(Plain(row[0]), widths[0], ' ')
+			name := strings.Split(text.WrapSoft(Plain(row[0]), names), "\n")
+			line := text.Pad(name[0], names, ' ')
 			for i, cell := range row[1:] {
 				line += "  " + text.AlignRight.Apply(Plain(cell), widths[columns[i+1]])
 			}
 			p.b.WriteString(strings.TrimRight(line, " ") + "\n")
+			for _, more := range name[1:] {
+				p.Line("", more)
+			}
 		}
 	}
 }
@@ -102,7 +115,7 @@ func (p *Page) draw(head []string, rows [][]string, facts []int) {
 			c.Align, c.AlignHeader = text.AlignRight, text.AlignRight
 		}
 		if i == 0 && facts == nil || facts != nil && i == len(columns)-1 { // words give way, figures do not
-			c.WidthMax = max(12, p.width-taken)
+			c.WidthMax = max(narrowestName, p.width-taken)
 		}
 	}
 	t.SetColumnConfigs(columns)

@@ -1,0 +1,141 @@
+package page
+
+import (
+	"cmp"
+	"io"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"reprise/trace/textpage"
+)
+
+// leastRows is how many rows of its table an answer shows, however much there is to warn of.
+const leastRows = 5
+
+// WriteText writes the page for a terminal. Without details it is the first screen: the headline,
+// the verdict, the table with as many rows as [textpage.AnswerLines] leave room for, the facts, and
+// every note that is no mere information. With details the notes, sections and provenance follow,
+// without plots: what a plot shows is in a table of its section. It writes once, without colours.
+func (p *Page) WriteText(w io.Writer, o textpage.Options) error {
+	if err := p.check(); err != nil {
+		return err
+	}
+
+	out := textpage.New(o)
+	out.Line("", sentence(p.Headline))
+	for _, n := range p.Verdict {
+		n.write(out)
+	}
+	out.Line("", p.Lead)
+
+	foot := textpage.New(o)
+	p.writeFacts(foot)
+	for _, n := range p.Notes {
+		if o.Details || n.Level > Good {
+			n.write(foot)
+		}
+	}
+	foot.Blank()
+	if o.Details {
+		foot.Line("", p.Tag)
+	} else {
+		foot.Line("", strings.TrimSpace(p.Tag+" "+o.Rest))
+	}
+
+	p.writeFirstTable(out, o, cmp.Or(o.Lines, textpage.AnswerLines)-foot.Lines())
+	out.Append(foot)
+	if o.Details {
+		for i := range p.Sections {
+			p.Sections[i].write(out)
+		}
+		for _, g := range p.About {
+			out.Facts(g.Title, factRows(g.Facts))
+		}
+	}
+	_, err := out.WriteTo(w)
+	return err
+}
+
+// sentence ends words with a full stop where they have none.
+func sentence(words string) string {
+	if words == "" || strings.ContainsAny(words[len(words)-1:], ".:!?") {
+		return words
+	}
+	return words + "."
+}
+
+// write writes a note behind its word, and its items below it.
+func (n *Note) write(out *textpage.Page) {
+	mark := ""
+	if n.Word != "" || n.Level > Good {
+		mark = cmp.Or(n.Word, levels[n.Level].word) + ": "
+	}
+	out.Line(mark, n.Text)
+	for _, item := range n.Items {
+		out.Line("  - ", item)
+	}
+}
+
+// writeFirstTable writes the table of the first screen, in an answer with as many rows as so many
+// lines of the whole have room for.
+func (p *Page) writeFirstTable(out *textpage.Page, o textpage.Options, lines int) {
+	if p.Table == nil || len(p.Table.Rows) == 0 {
+		return
+	}
+
+	out.Blank()
+	out.Line("", p.Table.Caption)
+	rows := p.Table.Rows
+	if room := max(lines-out.Lines()-4, leastRows); !o.Details && len(rows) > room {
+		rows = rows[:room]
+	}
+	out.Columns(p.Table.Head, rows)
+	if more := len(p.Table.Rows) - len(rows); more > 0 {
+		out.Line("", "and "+Many(int64(more), "more row"))
+	}
+	out.Blank()
+}
+
+// writeFacts writes the facts of the first screen, a line each.
+func (p *Page) writeFacts(out *textpage.Page) {
+	widest := 0
+	for _, f := range p.Facts {
+		widest = max(widest, text.StringWidth(f.Label))
+	}
+	for _, f := range p.Facts {
+		says := f.Value
+		if f.Note != "" {
+			says += " (" + f.Note + ")"
+		}
+		out.Line(text.Pad(textpage.Plain(f.Label), widest+2, ' '), says)
+	}
+	out.Blank()
+}
+
+func factRows(facts []Fact) (rows [][]string) {
+	for _, f := range facts {
+		rows = append(rows, []string{f.Label, f.Value, f.Note})
+	}
+	return rows
+}
+
+// write writes a section: its title over the first table, or over its words.
+func (s *Section) write(out *textpage.Page) {
+	if len(s.Text)+len(s.Notes)+len(s.Tables) == 0 {
+		return // plots alone
+	}
+
+	out.Blank()
+	out.Line("", s.Title)
+	for _, words := range s.Text {
+		out.Line("  ", words)
+	}
+	for i := range s.Notes {
+		s.Notes[i].write(out)
+	}
+	for i := range s.Tables {
+		out.Table(s.Tables[i].Caption, s.Tables[i].Head, s.Tables[i].Rows)
+	}
+	out.Blank()
+}
