@@ -11,18 +11,17 @@ import (
 // each class of lengths the curves of all engines over each other.
 func (r *FrontierResult) Page() *page.Page {
 	p := &page.Page{Title: "Throughput and interactivity", Headline: r.headline(), Verdict: r.cautions(),
-		Table: r.bestTable(),
-		Lead: "Output tokens/s per GPU, against those that each user sees (interactivity), under more and more " +
-			"load. Right and up is better."}
-	head, rows := r.engineTable()
-	align := []page.Align{page.Left, page.Left, page.Right, page.Right, page.Right, page.Right}
-	best := page.Table{Caption: "Figures of the highest throughput", Head: head, Rows: rows, Align: align[:len(head)]}
-	p.Sections = []page.Section{{Title: "By length class",
-		Text:   append(r.says(), "Best at so many tokens/s of each user, of the levels that were measured."),
-		Tables: []page.Table{best}}}
+		Table: r.engineTable()}
+	if says := r.says(); says[0] != p.Headline {
+		p.Lead = strings.Join(says, " ")
+	} else {
+		p.Lead = strings.Join(says[1:], " ")
+	}
 	throughput := r.plots("tokens/s per GPU", "tok/s", func(q *FrontierPoint) *float64 { return &q.OutputPerGPU })
 	if len(throughput) > 0 {
 		p.Plot, throughput = &throughput[0], throughput[1:]
+		p.Plot.Text = "Output tokens/s per GPU against those that each user sees, under more and more load. Right " +
+			"and up is better."
 	}
 	section := func(title, text string, plots []page.Plot) {
 		if len(plots) > 0 {
@@ -45,8 +44,7 @@ func (r *FrontierResult) Page() *page.Page {
 			"requests came out than arrived."}}
 	for i := range r.Classes {
 		c := &r.Classes[i]
-		head, rows := r.pointTable(c)
-		levels.Tables = append(levels.Tables, page.Table{Caption: c.title(), Head: head, Rows: rows})
+		levels.Tables = append(levels.Tables, r.pointTable(c))
 		for _, line := range c.remarks() {
 			levels.Text = append(levels.Text, c.Name+", "+line+".")
 		}
@@ -67,20 +65,7 @@ func (r *FrontierResult) headline() string {
 	if len(engines) == 1 {
 		return r.says()[0]
 	}
-	return "Highest throughput per GPU: it depends on lengths and interactivity"
-}
-
-// bestTable has a row for each stretch of interactivity.
-func (r *FrontierResult) bestTable() *page.Table {
-	t := &page.Table{Caption: "Highest throughput per GPU", Head: []string{"lengths", "tok/s/user", "engine"},
-		Align: []page.Align{page.Left, page.Right, page.Left}}
-	for i := range r.Classes {
-		c := &r.Classes[i]
-		for j, s := range c.Best {
-			t.Rows = append(t.Rows, []string{c.Name, s.users(j == 0), printable(s.Engine)})
-		}
-	}
-	return t
+	return "The engine with the highest throughput per GPU depends on lengths and interactivity"
 }
 
 // plots are a plot for each class of lengths, with the fronts of all engines.

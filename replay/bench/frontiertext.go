@@ -14,53 +14,10 @@ import (
 	"reprise/trace/textpage"
 )
 
-// WriteText writes which engine is best at which interactivity, for each class of lengths, in
-// [textpage.AnswerLines] lines unless warnings take more. With details it has every level of
-// every engine.
+// WriteText writes which engine is best at which interactivity, for each class of lengths. With
+// details it has every level of every engine.
 func (r *FrontierResult) WriteText(w io.Writer, o textpage.Options) error {
-	p := textpage.New(o)
-	for _, says := range r.says() {
-		p.Line("", says)
-	}
-	foot := textpage.New(o)
-	for _, n := range r.cautions() {
-		foot.Line(n.Word+": ", n.Text)
-	}
-	about := []string{"Best at so many tok/s of each user; the other figures are at the highest throughput." +
-		r.powerNote()}
-	if len(r.Engines) == 1 {
-		about[0] = "Figures are at the highest throughput." + r.powerNote()
-	}
-	if !o.Details {
-		about = append(about, o.Rest)
-	}
-	foot.Line("", strings.Join(about, " "))
-	head, rows := r.engineTable()
-	more := 0
-	const least = 8 // rows, however much there is to warn of
-	if room := max(textpage.AnswerLines-p.Lines()-foot.Lines()-4, least); !o.Details && len(rows) > room {
-		more = len(rows) - room
-	}
-	p.Columns(head, rows[:len(rows)-more])
-	if more > 0 {
-		p.Line("", "and "+page.Many(int64(more), "more row"))
-	}
-	if o.Details {
-		for i := range r.Classes {
-			c := &r.Classes[i]
-			head, rows := r.pointTable(c)
-			p.Table(c.title(), head, rows)
-			for _, line := range c.remarks() {
-				p.Line("  - ", line)
-			}
-		}
-	}
-	p.Blank()
-	if _, err := p.WriteTo(w); err != nil {
-		return err
-	}
-	_, err := foot.WriteTo(w)
-	return err
+	return r.Page().WriteText(w, o)
 }
 
 // says are sentences about which engine is best, and which is cheapest.
@@ -229,37 +186,44 @@ func (r *FrontierResult) powerNote() string {
 
 // engineTable has a row for each engine and class: where it is best, and its highest
 // throughput.
-func (r *FrontierResult) engineTable() (head []string, rows [][]string) {
-	head = []string{"lengths", "engine", "best at", "tok/s/GPU"}
+func (r *FrontierResult) engineTable() *page.Table {
+	t := page.Table{Head: []string{"lengths", "engine", "best at", "tok/s/GPU"},
+		Align:   []page.Align{page.Left, page.Left, page.Right, page.Right},
+		Caption: "Best at so many tok/s of each user; the other figures are at the highest throughput."}
 	if len(r.Engines) == 1 {
-		head[2] = "tok/s/user"
+		t.Head[2], t.Caption = "tok/s/user", "Figures are at the highest throughput."
 	}
-	cost, joules := r.knows()
-	if cost {
-		head = append(head, "cost/M")
-	}
-	if joules {
-		head = append(head, "J/token")
-	}
+	t.Caption += r.powerNote()
+	t.Head = append(t.Head, r.priced(nil)...)
 	for i := range r.Classes {
 		c := &r.Classes[i]
 		for j := range c.Curves {
-			most := c.Curves[j].most()
-			if most == nil {
-				continue // it is said why
+			if most := c.Curves[j].most(); most != nil { // else it is said why
+				t.Rows = append(t.Rows, append([]string{c.Name, printable(c.Curves[j].Engine),
+					c.bestAt(c.Curves[j].Engine), page.Number(most.OutputPerGPU)}, r.priced(most)...))
 			}
-			row := []string{c.Name, printable(c.Curves[j].Engine), c.bestAt(c.Curves[j].Engine),
-				page.Number(most.OutputPerGPU)}
-			if cost {
-				row = append(row, cell(most.PerMillion))
-			}
-			if joules {
-				row = append(row, cell(most.JoulesPerToken))
-			}
-			rows = append(rows, row)
 		}
 	}
-	return head, rows
+	return &t
+}
+
+// priced are the cells of cost and energy of a level, as far as any engine has a price or a power; of
+// nil the heads of their columns.
+func (r *FrontierResult) priced(p *FrontierPoint) (cells []string) {
+	put := func(known func(FrontierEngine) bool, head string, of func(*FrontierPoint) *float64) {
+		switch {
+		case !slices.ContainsFunc(r.Engines, known):
+		case p == nil:
+			cells = append(cells, head)
+		default:
+			cells = append(cells, cell(of(p)))
+		}
+	}
+	put(func(e FrontierEngine) bool { return e.PerGPUHour > 0 }, "cost/M",
+		func(p *FrontierPoint) *float64 { return p.PerMillion })
+	put(func(e FrontierEngine) bool { return e.Watts > 0 || e.Metered }, "J/token",
+		func(p *FrontierPoint) *float64 { return p.JoulesPerToken })
+	return cells
 }
 
 // users prints the range, such as "to 45" of the first one, or "45–190".
@@ -291,12 +255,6 @@ func (c *FrontierCurve) most() (most *FrontierPoint) {
 	return most
 }
 
-// knows tells whether any engine has a price, and a power.
-func (r *FrontierResult) knows() (cost, joules bool) {
-	return slices.ContainsFunc(r.Engines, func(e FrontierEngine) bool { return e.PerGPUHour > 0 }),
-		slices.ContainsFunc(r.Engines, func(e FrontierEngine) bool { return e.Watts > 0 || e.Metered })
-}
-
 // title is the class with its lengths.
 func (c *LengthClass) title() string {
 	return fmt.Sprintf("%s: prompts %s, outputs %s", c.Name, c.Prompt, c.Output)
@@ -314,16 +272,9 @@ func (c *FrontierClass) remarks() (out []string) {
 
 // pointTable has every level of a class. * is a level that another one of its engine beats, and
 // ! one that is saturated.
-func (r *FrontierResult) pointTable(c *FrontierClass) (head []string, rows [][]string) {
-	head = []string{"engine", "load", "tok/s/user", "tok/s/GPU", "with prompts", "TTFT p50, ms",
-		"TPOT p50, ms", "E2E p50, ms"}
-	cost, joules := r.knows()
-	if cost {
-		head = append(head, "cost/M")
-	}
-	if joules {
-		head = append(head, "J/token")
-	}
+func (r *FrontierResult) pointTable(c *FrontierClass) page.Table {
+	t := page.Table{Caption: c.title(), Head: append([]string{"engine", "load", "tok/s/user", "tok/s/GPU",
+		"with prompts", "TTFT p50, ms", "TPOT p50, ms", "E2E p50, ms"}, r.priced(nil)...)}
 	for _, curve := range c.Curves {
 		for i := range curve.Points {
 			p := &curve.Points[i]
@@ -337,16 +288,10 @@ func (r *FrontierResult) pointTable(c *FrontierClass) (head []string, rows [][]s
 			if !p.OnFront {
 				load += " *"
 			}
-			row := []string{printable(curve.Engine), load, page.Number(p.PerUser), page.Number(p.OutputPerGPU),
-				page.Number(p.TotalPerGPU), page.Number(p.TTFT), page.Number(p.TPOT), page.Number(p.E2E)}
-			if cost {
-				row = append(row, cell(p.PerMillion))
-			}
-			if joules {
-				row = append(row, cell(p.JoulesPerToken))
-			}
-			rows = append(rows, row)
+			t.Rows = append(t.Rows, append([]string{printable(curve.Engine), load, page.Number(p.PerUser),
+				page.Number(p.OutputPerGPU), page.Number(p.TotalPerGPU), page.Number(p.TTFT), page.Number(p.TPOT),
+				page.Number(p.E2E)}, r.priced(p)...))
 		}
 	}
-	return head, rows
+	return t
 }

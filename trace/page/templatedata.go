@@ -115,6 +115,10 @@ func newView(p *Page) (*view, error) {
 		first.Plots = []Plot{*p.Plot}
 	}
 	v.First = terms.section(&first, "", &charts)
+	if p.Table != nil && p.Plot != nil && p.Table.large() {
+		v.Sections = []sectionView{{ID: "table", Tables: v.First.Tables}}
+		v.First.Tables = nil
+	}
 	for i := range p.Sections {
 		v.Sections = append(v.Sections, terms.section(&p.Sections[i], fmt.Sprintf("section-%d", i+1), &charts))
 	}
@@ -278,6 +282,20 @@ const wideTable = 10
 
 // One of widestTable columns or more is set small on paper, where it cannot scroll.
 const widestTable = 15
+
+// large tells whether a table leaves no room for a plot beside it. It then stands under the first
+// screen, and the plot has the whole width.
+func (t *Table) large() bool {
+	characters := 0
+	for i, head := range t.Head {
+		widest := utf8.RuneCountInString(head)
+		for _, row := range t.Rows {
+			widest = max(widest, utf8.RuneCountInString(row[i]))
+		}
+		characters += widest
+	}
+	return len(t.Rows) > 12 || len(t.Head) > 5 && characters > 55
+}
 
 // nth is the element of a list that may be too short.
 func nth(list []string, i int) string {

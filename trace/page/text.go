@@ -30,7 +30,7 @@ func (p *Page) WriteText(w io.Writer, o textpage.Options) error {
 	out.Line("", p.Lead)
 
 	foot := textpage.New(o)
-	p.writeFacts(foot)
+	writeFacts(foot, p.Facts)
 	for _, n := range p.Notes {
 		if o.Details || n.Level > Good {
 			n.write(foot)
@@ -50,7 +50,8 @@ func (p *Page) WriteText(w io.Writer, o textpage.Options) error {
 			p.Sections[i].write(out)
 		}
 		for _, g := range p.About {
-			out.Facts(g.Title, factRows(g.Facts))
+			out.Line("", g.Title)
+			writeFacts(out, g.Facts)
 		}
 	}
 	_, err := out.WriteTo(w)
@@ -97,13 +98,13 @@ func (p *Page) writeFirstTable(out *textpage.Page, o textpage.Options, lines int
 	out.Blank()
 }
 
-// writeFacts writes the facts of the first screen, a line each.
-func (p *Page) writeFacts(out *textpage.Page) {
+// writeFacts writes facts, a line each.
+func writeFacts(out *textpage.Page, facts []Fact) {
 	widest := 0
-	for _, f := range p.Facts {
+	for _, f := range facts {
 		widest = max(widest, text.StringWidth(f.Label))
 	}
-	for _, f := range p.Facts {
+	for _, f := range facts {
 		says := f.Value
 		if f.Note != "" {
 			says += " (" + f.Note + ")"
@@ -113,17 +114,10 @@ func (p *Page) writeFacts(out *textpage.Page) {
 	out.Blank()
 }
 
-func factRows(facts []Fact) (rows [][]string) {
-	for _, f := range facts {
-		rows = append(rows, []string{f.Label, f.Value, f.Note})
-	}
-	return rows
-}
-
 // write writes a section: its title over the first table, or over its words.
 func (s *Section) write(out *textpage.Page) {
-	if len(s.Text)+len(s.Notes)+len(s.Tables) == 0 {
-		return // plots alone
+	if len(s.Tables)+len(s.Notes) == 0 && len(s.Plots) > 0 {
+		return // its words are about the plots
 	}
 
 	out.Blank()
