@@ -85,116 +85,121 @@ func (c candidate) unit() string {
 
 // fits says how well a field fits a target; 0 is not at all.
 func (c candidate) fits(target string) int {
-	n := 0
-	switch target {
-	case "time":
-		if share(c.words, endWords) || !c.is(dateType, wholeType, decimalType) {
-			return 0
+	rule := fitsOf[target]
+	if rule == nil {
+		return 0
+	}
+	n := rule(c)
+	if n > 0 {
+		n = 100*n - strings.Count(c.field.Path, ".") // of two alike the one at the top
+	}
+	return n
+}
+
+// fitsOf are how well a field fits each target, from its name, kind and values: 0 not at all, 10 plainly.
+var fitsOf = map[string]func(candidate) int{
+	"time":          candidate.fitsTime,
+	"input_tokens":  func(c candidate) int { return c.fitsTokens(promptWords, answerWords) },
+	"output_tokens": func(c candidate) int { return c.fitsTokens(answerWords, promptWords) },
+	"cached_tokens": func(c candidate) int {
+		return plainly(c.is(wholeType) && share(c.words, wordsOf("cached")) && share(c.words, countWords))
+	},
+	"messages": func(c candidate) int {
+		n := plainly(c.is(messagesType) && !share(c.whole, answerWords) && !share(c.whole, wordsOf("choices")))
+		if n > 0 && share(c.words, wordsOf("messages prompt")) {
+			n++
 		}
-		epoch := !c.is(dateType) && stamp.EpochUnit(int64(c.field.stats.min)) != 0
-		switch named := share(c.words, beginWords); {
-		case c.is(dateType):
-			n = 20
-			if named {
-				n = 30
-			}
-		case named && epoch:
-			n = 25
-		case named && !slices.Contains(c.words, "count"):
-			n = 10
-		}
-		if n > 0 && share(c.words, wordsOf("start started begin arrival arrived received requested beginn")) {
-			n += 2
-		}
-	case "input_tokens", "output_tokens":
-		own, other := promptWords, answerWords
-		if target == "output_tokens" {
-			own, other = other, own
-		}
-		if (c.is(wholeType) || c.field.stats.open > 0) && share(c.words, own) && !share(c.words, other) &&
-			share(c.words, countWords) &&
-			!share(c.words, wordsOf("cached cache reasoning max details audio image")) {
-			n = 10
-			if share(c.words, wordsOf("token tokens")) {
-				n++
-			}
-		}
-	case "cached_tokens":
-		if c.is(wholeType) && share(c.words, wordsOf("cached")) && share(c.words, countWords) {
-			n = 10
-		}
-	case "messages":
-		if c.is(messagesType) && !share(c.whole, answerWords) && !share(c.whole, wordsOf("choices")) {
-			n = 10
-			if share(c.words, wordsOf("messages prompt")) {
-				n++
-			}
-		}
-	case "prompt":
-		if c.is(textType) && c.named("prompt input input_text prompt_text question query instruction user_prompt "+
-			"eingabe frage text") {
-			n = 10
-			if c.words[0] == "prompt" {
-				n++
-			}
+		return n
+	},
+	"prompt": func(c candidate) int {
+		n := plainly(c.is(textType) && c.named("prompt input input_text prompt_text question query instruction user_prompt "+
+			"eingabe frage text"))
+		if n > 0 && c.words[0] == "prompt" {
+			n++
 		}
 		if stats := c.field.stats; stats.ids > 0 && stats.ids == stats.n &&
 			c.named("prompt_token_ids token_ids input_ids prompt_ids input_token_ids prompt tokens") {
 			n = 10
 		}
-	case "output":
-		if c.is(textType) && (c.named(
+		return n
+	},
+	"output": func(c candidate) int {
+		return plainly(c.is(textType) && (c.named(
 			"output response completion answer reply generated_text output_text response_text antwort ausgabe") ||
-			c.named("content text") && share(c.whole, wordsOf("choices response output completion"))) {
-			n = 10
-		}
-	case "user":
-		if c.is(textType, wholeType) &&
+			c.named("content text") && share(c.whole, wordsOf("choices response output completion"))))
+	},
+	"user": func(c candidate) int {
+		return plainly(c.is(textType, wholeType) &&
 			c.named("user user_id userid end_user customer customer_id tenant tenant_id account_id client_id "+
-				"benutzer nutzer kunde") {
-			n = 10
-		}
-	case "session":
-		if c.is(textType, wholeType) &&
-			c.named("session session_id sessionid conversation conversation_id chat_id thread_id dialog_id sitzung") {
-			n = 10
-		}
-	case "model":
-		if c.is(textType) && c.named("model model_name model_id modell modelname deployment") {
-			n = 10
-		}
-	case "max_tokens":
-		if c.is(wholeType) && c.named("max_tokens max_output_tokens max_completion_tokens max_new_tokens") {
-			n = 10
-		}
-	case "status":
-		if c.is(wholeType) && c.named("status status_code statuscode http_status") && c.field.stats.min >= 100 &&
-			c.field.stats.max < 600 {
-			n = 10
-		}
-		if stats := &c.field.stats; c.is(textType) && c.named("status state outcome") && stats.fates > 0 &&
-			stats.fates == stats.texts {
-			n = 10
-		}
-	case "finish_reason":
-		if c.is(textType) && c.named("finish_reason stop_reason") {
-			n = 10
-		}
-	case "e2e":
-		if c.is(wholeType, decimalType) && share(c.words, lengthOfTime) &&
-			!share(c.words, wordsOf("ttft first token")) && c.unit() != "" {
-			n = 10
-		}
-	case "ttft":
-		if c.is(wholeType, decimalType) && (slices.Contains(c.words, "ttft") || slices.Contains(c.words, "first") &&
-			slices.Contains(c.words, "token")) && c.unit() != "" {
-			n = 10
-		}
+				"benutzer nutzer kunde"))
+	},
+	"session": func(c candidate) int {
+		return plainly(c.is(textType, wholeType) &&
+			c.named("session session_id sessionid conversation conversation_id chat_id thread_id dialog_id sitzung"))
+	},
+	"model": func(c candidate) int {
+		return plainly(c.is(textType) && c.named("model model_name model_id modell modelname deployment"))
+	},
+	"max_tokens": func(c candidate) int {
+		return plainly(c.is(wholeType) && c.named("max_tokens max_output_tokens max_completion_tokens max_new_tokens"))
+	},
+	"status": candidate.fitsStatus,
+	"finish_reason": func(c candidate) int {
+		return plainly(c.is(textType) && c.named("finish_reason stop_reason"))
+	},
+	"e2e": func(c candidate) int {
+		return plainly(c.is(wholeType, decimalType) && share(c.words, lengthOfTime) &&
+			!share(c.words, wordsOf("ttft first token")) && c.unit() != "")
+	},
+	"ttft": func(c candidate) int {
+		return plainly(c.is(wholeType, decimalType) && (slices.Contains(c.words, "ttft") ||
+			slices.Contains(c.words, "first") && slices.Contains(c.words, "token")) && c.unit() != "")
+	},
+}
+
+func plainly(fits bool) int {
+	if fits {
+		return 10
 	}
-	if n > 0 {
-		n = 100*n - strings.Count(c.field.Path, ".") // of two alike the one at the top
+	return 0
+}
+
+func (c candidate) fitsTime() (n int) {
+	if share(c.words, endWords) || !c.is(dateType, wholeType, decimalType) {
+		return 0
+	}
+
+	epoch := !c.is(dateType) && stamp.EpochUnit(int64(c.field.stats.min)) != 0
+	switch named := share(c.words, beginWords); {
+	case c.is(dateType):
+		n = 20
+		if named {
+			n = 30
+		}
+	case named && epoch:
+		n = 25
+	case named && !slices.Contains(c.words, "count"):
+		n = 10
+	}
+	if n > 0 && share(c.words, wordsOf("start started begin arrival arrived received requested beginn")) {
+		n += 2
 	}
 	return n
+}
+
+func (c candidate) fitsTokens(own, other []string) int {
+	n := plainly((c.is(wholeType) || c.field.stats.open > 0) && share(c.words, own) && !share(c.words, other) &&
+		share(c.words, countWords) && !share(c.words, wordsOf("cached cache reasoning max details audio image")))
+	if n > 0 && share(c.words, wordsOf("token tokens")) {
+		n++
+	}
+	return n
+}
+
+func (c candidate) fitsStatus() int {
+	stats := &c.field.stats
+	return plainly(c.is(wholeType) && c.named("status status_code statuscode http_status") && stats.min >= 100 &&
+		stats.max < 600 || c.is(textType) && c.named("status state outcome") && stats.fates > 0 && stats.fates == stats.texts)
 }
 
 // candidates are the fields that may be proposed.

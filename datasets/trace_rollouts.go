@@ -171,15 +171,12 @@ func (d *rolloutsDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 	if err != nil {
 		return dst, err
 	}
-	var r rollout
-	if d.parse != nil {
-		r, err = d.parse(d.in, raw)
-	} else {
-		err = decodeRecord(d.in, raw, &r)
-	}
+
+	r, err := d.rollout(raw)
 	if err != nil {
 		return dst, err
 	}
+
 	fail := func(path, why string) ([]trace.Entry, error) {
 		line, col := d.in.Place(row.OffsetOf(raw, path))
 		return dst, fault.Bad(line, col, why)
@@ -195,18 +192,11 @@ func (d *rolloutsDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 	if !known {
 		group = rolloutGroup{r.Prompt, d.ids}
 	}
-	turns, input, blocks := len(r.Outputs), int64(group.tokens), 0
-	switch {
-	case group.tokens < 1 || group.tokens > maxContext:
-		return fail(d.keys.prompt, fmt.Sprintf("%s: want a whole number from 1 to %d", d.keys.prompt, maxContext))
-	case turns == 0 || len(r.Observed) < turns-1:
-		return fail(d.keys.observed,
-			fmt.Sprintf("%s: want a length for each of %s but the last, and one of %[2]s at least",
-				d.keys.observed, d.keys.outputs))
-	case r.ToolTimes != nil && len(r.ToolTimes) < turns-1:
-		return fail(d.keys.toolTimes, fmt.Sprintf("%s: want a time for each of %s but the last",
-			d.keys.toolTimes, d.keys.outputs))
+	if path, why := d.lacks(&r, group); why != "" {
+		return fail(path, why)
 	}
+
+	input, blocks := int64(group.tokens), 0
 	session := trace.NewText(name)
 	ids := make([]uint64, 0, int(group.tokens)/d.size)
 	for i := range int(group.tokens) / d.size {
@@ -256,4 +246,28 @@ func (d *rolloutsDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 	d.s.fields.Scan(raw)
 	d.groups[r.Group], d.ids, d.entries, d.rows = group, next, d.entries+int64(len(all)), d.rows+1
 	return append(dst, all...), nil
+}
+
+// rollout parses a record.
+func (d *rolloutsDecoder) rollout(raw []byte) (r rollout, err error) {
+	if d.parse != nil {
+		return d.parse(d.in, raw)
+	}
+	err = decodeRecord(d.in, raw, &r)
+	return r, err
+}
+
+// lacks says which field of a rollout has no length or time that it needs, and why, or "".
+func (d *rolloutsDecoder) lacks(r *rollout, group rolloutGroup) (path, why string) {
+	keys, turns := &d.keys, len(r.Outputs)
+	switch {
+	case group.tokens < 1 || group.tokens > maxContext:
+		return keys.prompt, fmt.Sprintf("%s: want a whole number from 1 to %d", keys.prompt, maxContext)
+	case turns == 0 || len(r.Observed) < turns-1:
+		return keys.observed, fmt.Sprintf("%s: want a length for each of %s but the last, and one of %[2]s at least",
+			keys.observed, keys.outputs)
+	case r.ToolTimes != nil && len(r.ToolTimes) < turns-1:
+		return keys.toolTimes, fmt.Sprintf("%s: want a time for each of %s but the last", keys.toolTimes, keys.outputs)
+	}
+	return "", ""
 }

@@ -77,30 +77,40 @@ func card(_ context.Context, c *Case) Finding {
 		return inconclusive(nil, formerPublic)
 	}
 	if said.Schema == anonymize.CardSchema {
-		// The tool writes no key of another name, and of the fields of the source no
-		// more than the name of a format and counts by kind: the names of other fields
-		// are the source's own, and may tell something.
-		var c anonymize.Card
-		dec := json.NewDecoder(strings.NewReader(text))
-		dec.DisallowUnknownFields()
-		if dec.Decode(&c) != nil || c.FormerPublic != nil {
-			return failed(nil, "the privacy card holds what this version of the tool does not write")
-		}
-		if f := c.SourceFields; f != nil {
-			if tier != anonymize.Internal {
-				return failed(nil, "the card of a release tells of the fields of the source")
-			}
-			if _, ok := datasets.ReadFields(f.Format, f.Mapped); !ok && (f.Format != "" || f.Mapped != nil) {
-				return failed(nil, "the privacy card names fields of the source that are of no known format")
-			}
-			for kind := range f.Kinds {
-				if !slices.Contains(datasets.FieldKinds(), kind) {
-					return failed(nil, "the privacy card names fields of the source by another kind than it has")
-				}
-			}
+		if why := unknownInCard(text, tier); why != "" {
+			return failed(nil, "%s", why)
 		}
 	}
 	return passed(nil, "tier %s, and the card matches its hash", tier)
+}
+
+// unknownInCard says what a card has that this version of the tool does not write, or "": a key of another name, or more
+// of the fields of the source than the name of a format and counts by kind. The names of other fields are the source's
+// own, and may tell something.
+func unknownInCard(text, tier string) string {
+	var c anonymize.Card
+	dec := json.NewDecoder(strings.NewReader(text))
+	dec.DisallowUnknownFields()
+	if dec.Decode(&c) != nil || c.FormerPublic != nil {
+		return "the privacy card holds what this version of the tool does not write"
+	}
+
+	f := c.SourceFields
+	if f == nil {
+		return ""
+	}
+	if tier != anonymize.Internal {
+		return "the card of a release tells of the fields of the source"
+	}
+	if _, ok := datasets.ReadFields(f.Format, f.Mapped); !ok && (f.Format != "" || f.Mapped != nil) {
+		return "the privacy card names fields of the source that are of no known format"
+	}
+	for kind := range f.Kinds {
+		if !slices.Contains(datasets.FieldKinds(), kind) {
+			return "the privacy card names fields of the source by another kind than it has"
+		}
+	}
+	return ""
 }
 
 // ofSpec reports whether the output is a workload that was made of a specification.

@@ -122,17 +122,9 @@ func (c *Case) halfTest(ctx context.Context, src anonymize.Source, o release.Opt
 	if err != nil {
 		return h, err
 	}
-	var units []int64
-	for h.Known = mostPoints; h.Known > 0 && len(units) < 2*leastTargets; h.Known-- {
-		units = units[:0]
-		for unit, n := range count {
-			if n >= int64(h.Known) {
-				units = append(units, unit)
-			}
-		}
-	}
-	h.Known++
-	count = nil
+
+	units, known := mostKnown(count)
+	h.Known, count = known, nil
 	slices.SortFunc(units, func(a, b int64) int {
 		return cmp.Compare(mixKey(salt2, uint64(a)), mixKey(salt2, uint64(b)))
 	})
@@ -144,23 +136,15 @@ func (c *Case) halfTest(ctx context.Context, src anonymize.Source, o release.Opt
 		return h, nil
 	}
 	err = eachRow(ctx, src, func(row int64, r *trace.Request) error {
-		unit, ok := key(row, r)
-		t := targets[unit]
-		if !ok || t == nil || r.Status == trace.StatusFailed {
-			return nil
-		}
-		one := knownRow{at: r.ArrivalNS, in: r.InputTokens, out: r.OutputOr(-1)}
-		t.seen++
-		if len(t.rows) < h.Known {
-			t.rows = append(t.rows, one)
-		} else if i := rng.Int64N(t.seen); i < int64(h.Known) {
-			t.rows[i] = one
+		if unit, ok := key(row, r); ok && targets[unit] != nil && r.Status != trace.StatusFailed {
+			targets[unit].learn(knownRow{at: r.ArrivalNS, in: r.InputTokens, out: r.OutputOr(-1)}, h.Known, rng)
 		}
 		return nil
 	})
 	if err != nil {
 		return h, err
 	}
+
 	near := [2][]float64{} // members, others
 	alone := [2]int{}
 	for side := range 2 {
@@ -171,6 +155,7 @@ func (c *Case) halfTest(ctx context.Context, src anonymize.Source, o release.Opt
 		if err != nil {
 			return h, err
 		}
+
 		points := make([]sessionPoint, 0, len(rows))
 		for i := range rows {
 			points = append(points, sessionPoint{rows[i].key(), uint32(rows[i].session)})
@@ -197,6 +182,30 @@ func (c *Case) halfTest(ctx context.Context, src anonymize.Source, o release.Opt
 	h.AUC, h.Error = nearer(near[0], near[1]), math.Sqrt((2*n+1)/(12*n*n))
 	h.Members, h.Others = float64(alone[0])/n, float64(alone[1])/n
 	return h, nil
+}
+
+// learn takes a request of a target, of which an attacker knows so many, drawn evenly.
+func (t *target) learn(one knownRow, known int, rng *rand.Rand) {
+	t.seen++
+	if len(t.rows) < known {
+		t.rows = append(t.rows, one)
+	} else if i := rng.Int64N(t.seen); i < int64(known) {
+		t.rows[i] = one
+	}
+}
+
+// mostKnown is of how many requests at most an attacker knows the lengths so that enough units have as many, and these
+// units.
+func mostKnown(count map[int64]int64) (units []int64, known int) {
+	for known = mostPoints; known > 0 && len(units) < 2*leastTargets; known-- {
+		units = units[:0]
+		for unit, n := range count {
+			if n >= int64(known) {
+				units = append(units, unit)
+			}
+		}
+	}
+	return units, known + 1
 }
 
 // drawHalf releases some rows of a source, and draws as many, in order of time.

@@ -178,16 +178,11 @@ func (m *measurement) units() int64 {
 // add takes the results of another run of the level.
 func (m *measurement) add(run *result.Run, results trace.Reader[result.Result]) error {
 	type span struct{ from, to int64 }
-	type kept struct {
-		due    int64
-		key    result.SessionKey // without one, the row below zero
-		values []int64
-	}
 	times := report.NewSessionTimes(run)
 	spans, last := map[result.SessionKey]*span{}, int64(0)
-	rows := make([][]kept, len(m.figures))
-	counts, skips := make([]int, len(m.figures)), make([]int, len(m.figures))
+	kept := make([]keptValues, len(m.figures))
 	var scratch []int64
+
 	err := trace.Each(results, func(_ int64, r *result.Result) error {
 		m.scale(run, r)
 		key, ok := r.SessionKey()
@@ -197,6 +192,7 @@ func (m *measurement) add(run *result.Run, results trace.Reader[result.Result]) 
 		if m.bySession {
 			times.Add(r)
 		}
+
 		last = max(last, r.DueNS)
 		if r.DoneNS != nil {
 			of := key
@@ -209,6 +205,7 @@ func (m *measurement) add(run *result.Run, results trace.Reader[result.Result]) 
 				s.from, s.to = min(s.from, r.DueNS), max(s.to, *r.DoneNS)
 			}
 		}
+
 		for i, f := range m.figures {
 			if f.trees {
 				continue
@@ -227,29 +224,14 @@ func (m *measurement) add(run *result.Run, results trace.Reader[result.Result]) 
 					m.values++
 				}
 			}
-			var values []int64
-			for _, v := range scratch {
-				if skips[i]++; skips[i]%f.thin == 0 {
-					values = append(values, v)
-				}
-			}
-			if len(values) > 0 {
-				rows[i] = append(rows[i], kept{r.DueNS, key, values})
-				counts[i] += len(values)
-			}
-			if counts[i] > mostValues {
-				f.thin, counts[i] = 2*f.thin, 0
-				for j := range rows[i] {
-					rows[i][j].values = everySecond(rows[i][j].values, j)
-					counts[i] += len(rows[i][j].values)
-				}
-			}
+			kept[i].keep(f, r.DueNS, key, scratch)
 		}
 		return nil
 	})
 	if err != nil {
 		return err
 	}
+
 	var tree map[result.SessionKey]int32
 	if m.bySession {
 		m.sessions, tree = treesOf(times)
@@ -259,25 +241,9 @@ func (m *measurement) add(run *result.Run, results trace.Reader[result.Result]) 
 		if f.trees {
 			continue
 		}
-		slices.SortStableFunc(rows[i], func(a, b kept) int { return cmp.Compare(a.due, b.due) })
-		all := make([]int64, 0, counts[i])
-		var clusters []int32
-		for _, k := range rows[i] {
-			all = append(all, k.values...)
-			if !m.bySession {
-				continue
-			}
-			of, ok := tree[k.key]
-			if !ok { // a session of its own
-				of = int32(len(tree))
-				tree[k.key] = of
-			}
-			for range k.values {
-				clusters = append(clusters, of)
-			}
-		}
-		f.values.AddIn(all, clusters)
+		f.values.AddIn(kept[i].inOrder(tree))
 	}
+
 	from, to := run.Window.Span(last)
 	m.lasted, m.takes = m.lasted+time.Duration(max(to-from, 0)), 0
 	for _, s := range spans {
@@ -286,6 +252,64 @@ func (m *measurement) add(run *result.Run, results trace.Reader[result.Result]) 
 	m.share = times.Share()
 	m.runs++
 	return nil
+}
+
+// keptValues are those of a figure in a run, by request, of which every so many is kept.
+type keptValues struct {
+	rows           []valuesOfRow
+	count, skipped int
+}
+
+type valuesOfRow struct {
+	due    int64
+	key    result.SessionKey // without one, the row below zero
+	values []int64
+}
+
+// keep takes the values of a request. Where there are too many, it keeps half of them, and of the figure half of those
+// to come.
+func (k *keptValues) keep(f *figureOf, due int64, key result.SessionKey, all []int64) {
+	var values []int64
+	for _, v := range all {
+		if k.skipped++; k.skipped%f.thin == 0 {
+			values = append(values, v)
+		}
+	}
+	if len(values) > 0 {
+		k.rows = append(k.rows, valuesOfRow{due, key, values})
+		k.count += len(values)
+	}
+
+	if k.count > mostValues {
+		f.thin, k.count = 2*f.thin, 0
+		for j := range k.rows {
+			k.rows[j].values = everySecond(k.rows[j].values, j)
+			k.count += len(k.rows[j].values)
+		}
+	}
+}
+
+// inOrder are the values by their due times. Where trees is not nil, each has its tree too: a session that has none
+// becomes one of its own.
+func (k *keptValues) inOrder(trees map[result.SessionKey]int32) (values []int64, clusters []int32) {
+	slices.SortStableFunc(k.rows, func(a, b valuesOfRow) int { return cmp.Compare(a.due, b.due) })
+	values = make([]int64, 0, k.count)
+	for _, row := range k.rows {
+		values = append(values, row.values...)
+		if trees == nil {
+			continue
+		}
+
+		of, ok := trees[row.key]
+		if !ok {
+			of = int32(len(trees))
+			trees[row.key] = of
+		}
+		for range row.values {
+			clusters = append(clusters, of)
+		}
+	}
+	return values, clusters
 }
 
 // forget leaves what was measured out, but for how long things take.

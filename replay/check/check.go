@@ -107,6 +107,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		o.Patiently = func(ask func() error) error { return ask() }
 	}
 	r := &Report{Schema: Schema, URL: h.Endpoints()[0]}
+
 	var has map[string]bool
 	err := o.Patiently(func() (err error) {
 		if r.Model, err = h.Probe(ctx); err == nil {

@@ -107,7 +107,15 @@ func (r *Report) findings() (out []Finding) {
 		add("Round trip", OK, "%s ms at the median of %d, %s at least", page.Number(t.Median), t.N,
 			page.Number(t.Least))
 	}
-	switch c := r.Clock; {
+	r.Clock.findings(add)
+	add("Sent", OK, "%s for %s of prompts and %s of answers", page.Many(int64(r.Sent.Requests), "request"),
+		page.Many(r.Sent.PromptTokens, "token"), page.Brief(r.Sent.OutputTokens))
+	return out
+}
+
+// findings say how the server's clock differs from that of this machine; nil is not known.
+func (c *Clock) findings(add list) {
+	switch {
 	case c == nil:
 		add("Clock", Note, "not known: the server sends no Date header, or several that disagree")
 	case c.FromS > 1:
@@ -120,9 +128,6 @@ func (r *Report) findings() (out []Finding) {
 		add("Clock", OK, "that of this machine, within %.1f s by Date headers, which have whole seconds",
 			max(-c.FromS, c.ToS))
 	}
-	add("Sent", OK, "%s for %s of prompts and %s of answers", page.Many(int64(r.Sent.Requests), "request"),
-		page.Many(r.Sent.PromptTokens, "token"), page.Brief(r.Sent.OutputTokens))
-	return out
 }
 
 // String says what cannot be, with the numbers that were claimed.

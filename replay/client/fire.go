@@ -195,12 +195,19 @@ func (h *HTTP) attempt(ctx context.Context, s *result.Shot, t *try, send sender,
 		h.heed(c, e)
 		return
 	}
+	h.readAnswer(resp, s, c, hangUp, quiet, r)
+}
+
+// readAnswer reads what a server that accepts a request sends.
+func (h *HTTP) readAnswer(resp *reply, s *result.Shot, c *httpCall, hangUp *time.Timer, quiet *silence,
+	r *result.Result) {
 	var a *answer
 	if c.text != nil {
 		a = newAnswer(true)
 	} else {
 		a = h.readers.Get().(*answer)
 	}
+
 	a.start, a.bound = s.Start, c.bound
 	a.scanner.Within(c.bound.Event, h.room)
 	o := a.read(resp, c.asked, quiet, func() { hangUp.Reset(drainTime) })
@@ -208,6 +215,7 @@ func (h *HTTP) attempt(ctx context.Context, s *result.Shot, t *try, send sender,
 	if o.Err != nil {
 		h.heedStream(c, o.Err)
 	}
+
 	switch {
 	case c.text != nil:
 		hash := sha256.New()

@@ -101,63 +101,72 @@ func (a *arrays) run(h *heading) (run, error) {
 	if r.read.Instants {
 		begin = a.starts[0] // of a clock that may be older than a run can be long
 	}
-	embeddings := strings.Contains(h.Backend, "embedding")
 	for i := range r.rows {
-		row := &r.rows[i]
-		row.WantInput = a.inputs[i]
-		if a.outputs[i] > 0 { // a request that failed has a 0 there, whatever it asked for
-			row.WantOutput = trace.Ptr(a.outputs[i])
-		}
-		var sent, ttft, last, latency int64
-		for _, t := range []struct {
-			into *int64
-			of   []float64
-			base float64
-		}{{&sent, a.starts, begin}, {&ttft, a.ttfts, 0}, {&latency, a.latencies, 0}} {
-			if i < len(t.of) && err == nil {
-				*t.into, err = nanoseconds(t.of[i]-t.base, perSecond)
-			}
-		}
-		row.DueNS, row.SentNS = sent, &sent
-		if r.read.Due && err == nil {
-			var queued int64
-			queued, err = nanoseconds(a.queued[i], perSecond)
-			row.DueNS -= queued
-		}
-		last = ttft
-		for _, gap := range a.itls[i] {
-			var ns int64
-			if err == nil {
-				ns, err = nanoseconds(gap, perSecond)
-			}
-			row.GapsNS = append(row.GapsNS, ns)
-			last += ns
-		}
-		if err != nil {
+		if err := a.fill(&r.rows[i], i, begin, r.read.Due, strings.Contains(h.Backend, "embedding")); err != nil {
 			return run{}, fmt.Errorf("request %d: %w", i+1, err)
-		}
-		if a.failed[i] {
-			row.Error, row.GapsNS = "other", nil
-			continue
-		}
-		row.Input = trace.Ptr(a.inputs[i])
-		if i < len(a.cached) {
-			row.Cached = trace.Ptr(a.cached[i])
-		}
-		row.DoneNS = at(sent, max(latency, last))
-		if embeddings {
-			row.API = result.APIEmbeddings
-			continue
-		}
-		row.Output = trace.Ptr(a.outputs[i])
-		if ttft > 0 {
-			row.FirstEventNS, row.FirstTokenNS, row.LastTokenNS = at(sent, ttft), at(sent, ttft), at(sent, last)
-			row.Events = int32(len(row.GapsNS)) + 1
-		} else {
-			row.GapsNS = nil
 		}
 	}
 	return r, nil
+}
+
+// fill takes the request of an index into its row. Times count from begin; with due, when it was queued is known.
+func (a *arrays) fill(row *result.Result, i int, begin float64, due, embeddings bool) error {
+	row.WantInput = a.inputs[i]
+	if a.outputs[i] > 0 { // a request that failed has a 0 there, whatever it asked for
+		row.WantOutput = trace.Ptr(a.outputs[i])
+	}
+
+	var sent, ttft, last, latency int64
+	var err error
+	for _, t := range []struct {
+		into *int64
+		of   []float64
+		base float64
+	}{{&sent, a.starts, begin}, {&ttft, a.ttfts, 0}, {&latency, a.latencies, 0}} {
+		if i < len(t.of) && err == nil {
+			*t.into, err = nanoseconds(t.of[i]-t.base, perSecond)
+		}
+	}
+	row.DueNS, row.SentNS = sent, &sent
+	if due && err == nil {
+		var queued int64
+		queued, err = nanoseconds(a.queued[i], perSecond)
+		row.DueNS -= queued
+	}
+	last = ttft
+	for _, gap := range a.itls[i] {
+		var ns int64
+		if err == nil {
+			ns, err = nanoseconds(gap, perSecond)
+		}
+		row.GapsNS = append(row.GapsNS, ns)
+		last += ns
+	}
+	if err != nil {
+		return err
+	}
+
+	if a.failed[i] {
+		row.Error, row.GapsNS = "other", nil
+		return nil
+	}
+	row.Input = trace.Ptr(a.inputs[i])
+	if i < len(a.cached) {
+		row.Cached = trace.Ptr(a.cached[i])
+	}
+	row.DoneNS = at(sent, max(latency, last))
+	if embeddings {
+		row.API = result.APIEmbeddings
+		return nil
+	}
+	row.Output = trace.Ptr(a.outputs[i])
+	if ttft > 0 {
+		row.FirstEventNS, row.FirstTokenNS, row.LastTokenNS = at(sent, ttft), at(sent, ttft), at(sent, last)
+		row.Events = int32(len(row.GapsNS)) + 1
+	} else {
+		row.GapsNS = nil
+	}
+	return nil
 }
 
 // What files with arrays lack.

@@ -280,12 +280,14 @@ func (c *collector) summary() (Summary, error) {
 	if !c.apart {
 		c.token = c.chunk
 	}
+
 	s := Summary{Schema: schema, Run: c.run, ByCategory: []Category{}, ByInputLength: []LengthBucket{}}
 	s.Requests = Requests{
 		Rows: c.rows, Succeeded: c.succeeded, Failed: c.failed, Cancelled: c.cancelled,
 		NotSent: c.notSent, WarmUp: c.before, CoolDown: c.after, ErrorShare: Ratio(c.failed, c.succeeded+c.failed),
 		Unconnected: c.unconnected, Refused: c.refused,
 	}
+
 	duration := max(c.lastDone-c.firstDue, 0)
 	if read := c.run.Read; read != nil && !read.Instants {
 		duration = read.DurationNS
@@ -294,6 +296,7 @@ func (c *collector) summary() (Summary, error) {
 	if c.rows > 0 && c.lastDone >= 0 {
 		s.DurationS = Seconds(duration)
 	}
+
 	s.Throughput = Throughput{
 		OfferedPerS:      PerSecond(c.rows-1, c.lastDue-c.firstDue),
 		RequestsPerS:     PerSecond(c.succeeded, duration),
@@ -304,20 +307,8 @@ func (c *collector) summary() (Summary, error) {
 		s.Goodput = &Goodput{SLO: c.opts.SLO, FromSent: c.goodput(FromSent, duration),
 			FromDue: c.goodput(FromDue, duration)}
 	}
-	s.InFlight = InFlight{Max: c.run.MaxInFlight, HeldBack: c.run.HeldBack}
-	if n := c.run.InFlightLimit; n > 0 {
-		s.InFlight.Limit = &n
-	}
-	if c.open.N > 0 && duration > 0 {
-		s.InFlight.Mean = Rounded(c.open.Mean()*float64(c.open.N)/float64(duration), 1e6)
-	}
-	s.Errors = []ErrorCount{}
-	for class, n := range c.errors {
-		s.Errors = append(s.Errors, ErrorCount{class, n, *Ratio(n, c.succeeded+c.failed), saidOf(&c.run, class)})
-	}
-	slices.SortFunc(s.Errors, func(a, b ErrorCount) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Class, b.Class))
-	})
+	s.InFlight, s.Errors = c.inFlight(duration), c.errorCounts()
+
 	s.Tokens = c.tokens
 	s.Tokens.PerEvent = Ratio(c.timed, c.events)
 	if c.impossible.Rows > 0 {
@@ -326,64 +317,114 @@ func (c *collector) summary() (Summary, error) {
 	if c.impossible.OutputRows > 0 {
 		s.Throughput.OutputTokensPerS = nil // the sum lacks some
 	}
-	// A server that reports cached tokens but never a zero means none by a missing
-	// count: vLLM leaves prompt_tokens_details out of the usage of a request without a
-	// hit (its bug report 44377).
-	with, without := c.cache.sums[1], c.cache.sums[0]
-	zeros := with[0].rows+with[1].rows > 0 && without[0].rows+without[1].rows > 0 && c.cachedZero == 0 &&
-		c.impossible.CachedRows == 0
+
+	zeros := c.zerosLeftOut()
 	s.Cache = c.cache.summary(zeros)
-	switch {
-	case s.Cache.Expected == nil: // nothing to say where it comes from
-	case c.run.Cache != nil && c.run.Cache.Done == result.CacheWarmPass:
-		s.Cache.ExpectedFrom = fromWarmUp
-	case c.run.Thread != nil:
-		s.Cache.ExpectedFrom = fromReplies
-	default:
-		s.Cache.ExpectedFrom = fromPrompts
-	}
+	s.Cache.ExpectedFrom = c.expectedFrom(s.Cache.Expected)
 	if uncached, ok := c.cache.uncached(zeros); ok {
 		s.Throughput.UncachedPerS = PerSecond(uncached, duration)
 	}
+
 	figures := c.bySession(&s, zeros)
 	c.groups.summarise(&s, !c.buffered(), zeros)
+
 	s.Retries = c.retries.orNil()
 	c.picks.finish()
 	if drift := c.picks.drift(); drift.OK && c.run.Timed() {
 		s.LagDriftMS = milliseconds(float64(drift.NS))
 	}
 	s.Stalled, s.Receipt = c.stalls.summary(), c.stalls.receipt()
+
 	c.describe(&s, zeros)
 	if err := readServers(&s, c.opts.Metrics, c.firstDue, c.lastDone); err != nil {
 		return s, err
 	}
 	if c.judge != nil {
-		all := &Evidence{Succeeded: c.succeeded, Failed: c.failed, Prompt: c.tokens.Prompt, Output: c.tokens.Output,
-			OutputImpossible: c.impossible.OutputRows, cache: c.cache,
-			PromptEstimates: s.PromptEstimates(), OutputEstimates: s.OutputEstimates(), Sessions: figures.judged,
-			SessionsPerS: figures.out.PerS, SlowdownLacks: figures.out.SlowdownLacks}
-		for origin := range origins {
-			all.latencies = append(all.latencies, keptLatency{Timing{figure.TTFT, origin}, &c.ttft[origin]},
-				keptLatency{Timing{figure.E2E, origin}, &c.e2e[origin]}, keptLatency{Timing{figure.Headers, origin},
-					&c.headers[origin]})
-		}
-		all.latencies = append(all.latencies, keptLatency{Timing{figure.TPOT, FromSent}, &c.tpot},
-			keptLatency{Timing{figure.ITL, FromSent}, &c.chunk}, keptLatency{Timing{figure.TokenITL, FromSent}, &c.token})
-		s.Contract = c.judge.Result(all, duration, zeros)
+		s.Contract = c.judge.Result(c.evidence(&s, figures), duration, zeros)
 	}
+
 	s.Warnings = warnings(&s, &c.tokenCounts, zeros)
 	s.Warnings = append(s.Warnings, c.untimedWarnings()...)
 	s.Verdict = judge(&s, c.opts.Limits)
 	s.dropSaidWarnings()
+
 	s.Efficiency = efficiency(&s, c.opts.GPUs)
-	if e := s.Efficiency; c.opts.PricePerGPUHour > 0 && e.GPUsFrom == gpusGiven && c.impossible.Rows == 0 {
-		figures.cost(c.opts.PricePerGPUHour*float64(e.GPUs)*float64(duration)/3600e9, c.work)
-	}
-	if o := s.Sessions; o != nil && o.PerS != nil && s.Efficiency.GPUsFrom == gpusGiven {
-		o.PerGPU = Rounded(*o.PerS*3600/float64(s.Efficiency.GPUs), 1e6)
+	if s.Efficiency.GPUsFrom == gpusGiven {
+		c.perGPU(figures, s.Efficiency.GPUs, duration)
 	}
 	s.Diagnoses = diagnose(&s, &c.time, c.firstDue, c.lastDue)
 	return s, nil
+}
+
+// perGPU gives sessions their price, and the sessions of a GPU in an hour.
+func (c *collector) perGPU(sessions *sessionFigures, gpus int, duration int64) {
+	if c.opts.PricePerGPUHour > 0 && c.impossible.Rows == 0 {
+		sessions.cost(c.opts.PricePerGPUHour*float64(gpus)*float64(duration)/3600e9, c.work)
+	}
+	if o := &sessions.out; o.PerS != nil {
+		o.PerGPU = Rounded(*o.PerS*3600/float64(gpus), 1e6)
+	}
+}
+
+func (c *collector) inFlight(duration int64) InFlight {
+	f := InFlight{Max: c.run.MaxInFlight, HeldBack: c.run.HeldBack}
+	if n := c.run.InFlightLimit; n > 0 {
+		f.Limit = &n
+	}
+	if c.open.N > 0 && duration > 0 {
+		f.Mean = Rounded(c.open.Mean()*float64(c.open.N)/float64(duration), 1e6)
+	}
+	return f
+}
+
+// errorCounts has the most frequent class first.
+func (c *collector) errorCounts() []ErrorCount {
+	out := []ErrorCount{}
+	for class, n := range c.errors {
+		out = append(out, ErrorCount{class, n, *Ratio(n, c.succeeded+c.failed), saidOf(&c.run, class)})
+	}
+	slices.SortFunc(out, func(a, b ErrorCount) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Class, b.Class))
+	})
+	return out
+}
+
+// zerosLeftOut tells a server that reports cached tokens but never a zero, which means none by a missing count: vLLM
+// leaves prompt_tokens_details out of the usage of a request without a hit (its bug report 44377).
+func (c *collector) zerosLeftOut() bool {
+	with, without := c.cache.sums[1], c.cache.sums[0]
+	return with[0].rows+with[1].rows > 0 && without[0].rows+without[1].rows > 0 && c.cachedZero == 0 &&
+		c.impossible.CachedRows == 0
+}
+
+// expectedFrom says what the expected hit ratio comes from, empty without one.
+func (c *collector) expectedFrom(expected *float64) string {
+	switch {
+	case expected == nil:
+		return ""
+	case c.run.Cache != nil && c.run.Cache.Done == result.CacheWarmPass:
+		return fromWarmUp
+	case c.run.Thread != nil:
+		return fromReplies
+	}
+	return fromPrompts
+}
+
+// evidence is what the clauses of the contract are judged by.
+func (c *collector) evidence(s *Summary, sessions *sessionFigures) *Evidence {
+	all := &Evidence{Succeeded: c.succeeded, Failed: c.failed, Prompt: c.tokens.Prompt, Output: c.tokens.Output,
+		OutputImpossible: c.impossible.OutputRows, cache: c.cache,
+		PromptEstimates: s.PromptEstimates(), OutputEstimates: s.OutputEstimates(), Sessions: sessions.judged,
+		SessionsPerS: sessions.out.PerS, SlowdownLacks: sessions.out.SlowdownLacks}
+
+	for origin := range origins {
+		all.latencies = append(all.latencies, keptLatency{Timing{figure.TTFT, origin}, &c.ttft[origin]},
+			keptLatency{Timing{figure.E2E, origin}, &c.e2e[origin]},
+			keptLatency{Timing{figure.Headers, origin}, &c.headers[origin]})
+	}
+	all.latencies = append(all.latencies, keptLatency{Timing{figure.TPOT, FromSent}, &c.tpot},
+		keptLatency{Timing{figure.ITL, FromSent}, &c.chunk}, keptLatency{Timing{figure.TokenITL, FromSent}, &c.token})
+	return all
 }
 
 func (c *collector) goodput(origin int, duration int64) Good {

@@ -199,27 +199,7 @@ func readServers(s *Summary, metrics func() trace.Reader[result.Metric], firstDu
 		return err
 	}
 	out := &Servers{FromS: float64(from) / 1e9, ToS: float64(to) / 1e9}
-	totals := map[string]*float64{} // what counters grew by, over engines
-	for i := range sums.Metrics {
-		m := &sums.Metrics[i]
-		if m.Kind != result.Counter || m.Delta == nil ||
-			(&scrape.Series{Metric: m.Metric, Labels: m.Labels}).Secondary() {
-			continue
-		}
-		names := lines.roles[source{m.Target, m.Metric}]
-		if len(names) > 0 {
-			out.Restarts += m.Resets
-		}
-		for _, name := range names {
-			if totals[name] == nil {
-				totals[name] = new(float64)
-			}
-			*totals[name] += *m.Delta * cmp.Or(roles[name].scale, 1)
-		}
-	}
-	if totals["hits"] == nil { // llama.cpp's prompt tokens alone do not say what was looked up
-		delete(totals, "queries")
-	}
+	totals := lines.totals(sums, out)
 	for name, into := range map[string]**float64{"hits": &out.PrefixHits, "queries": &out.PrefixQueries,
 		"preempt": &out.Preemptions,
 		"prompt":  &out.PromptTokens, "generate": &out.Generated} {
@@ -252,6 +232,33 @@ func readServers(s *Summary, metrics func() trace.Reader[result.Metric], firstDu
 	p.Preempted = lines.series("preempt", "preemptions")
 	p.GPUUse, p.GPUPower = lines.series("gpu", "utilisation"), lines.series("power", "power")
 	return nil
+}
+
+// totals are what the counters of each role grew by, over engines. It counts their restarts.
+func (lines *serverLines) totals(sums *result.Server, out *Servers) map[string]*float64 {
+	totals := map[string]*float64{}
+	for i := range sums.Metrics {
+		m := &sums.Metrics[i]
+		if m.Kind != result.Counter || m.Delta == nil ||
+			(&scrape.Series{Metric: m.Metric, Labels: m.Labels}).Secondary() {
+			continue
+		}
+
+		names := lines.roles[source{m.Target, m.Metric}]
+		if len(names) > 0 {
+			out.Restarts += m.Resets
+		}
+		for _, name := range names {
+			if totals[name] == nil {
+				totals[name] = new(float64)
+			}
+			*totals[name] += *m.Delta * cmp.Or(roles[name].scale, 1)
+		}
+	}
+	if totals["hits"] == nil { // llama.cpp's prompt tokens alone do not say what was looked up
+		delete(totals, "queries")
+	}
+	return totals
 }
 
 // energy sets what the GPUs used, by their counters in joules or else by their power over so

@@ -57,54 +57,14 @@ func warnings(s *Summary, counts *tokenCounts, zeros bool) []Warning {
 		warn(true, warnRead, "results of %s do not say: %s", textpage.Plain(read.Tool), strings.Join(read.Lacks, "; "))
 	}
 	out = append(out, fewSamples(s)...)
-	t, ok := &s.Tokens, s.Requests.Succeeded
-	p, o := t.PromptError, t.OutputMiss
-	byTokenizer := t.OutputSources[result.FromTokenizer]
-	template, estimates, lengths := "", "", ""
-	if len(s.Run.Uncounted) > 0 {
-		template = ": what the server's template adds could not be measured and is not in it"
-		if n := s.Run.Overhead; n > 0 {
-			template = fmt.Sprintf(": what the server's template adds could not be measured, and was given as %s",
-				page.Many(int64(n), "token"))
-		}
-	}
-	if byTokenizer > 0 {
-		estimates = "; a tokenizer's counts are estimates, and so is what rests on them: TPOT, token ITL and output " +
-			"tokens per second"
-		lengths = fmt.Sprintf("; %s of the lengths %s estimated", page.Brief(byTokenizer), page.Was(byTokenizer))
-	}
-	other := otherTokenizer(s)
-	warn(other != "", warnTokenizer,
-		"the server counted %s, in %s: name its tokenizer with --tokenizer, by name or as the path of its "+
-			"tokenizer.json. Prompts had other lengths than the workload's, and shared other prefixes",
-		other, page.Many(p.Compared, "request"))
-	warn(p.SumAbs > 0 && other == "", warnPromptLength,
-		"the server counted other prompt lengths than wanted in %s: by %s in all, by at most %d",
-		page.Many(p.More+p.Fewer, "request"), page.Many(p.SumAbs, "token"), p.MaxAbs)
-	var impossibleInput int64
-	if t.Impossible != nil {
-		impossibleInput = t.Impossible.InputRows
-	}
-	unreported := ok - t.PromptFromUsage - impossibleInput
-	warn(unreported > 0, warnNoPromptUsage,
-		"the server did not report prompt tokens for %s; their prompts count as the workload asked, which is "+
-			"an estimate%s",
-		page.Many(unreported, "request"), template)
-	warn(o.SumAbs > 0, warnOutputLength,
-		"%s %s shorter than wanted and %s longer: by %s in all, by at most %d%s",
-		page.Many(o.Fewer, "output"), page.Was(o.Fewer), page.Brief(o.More), page.Many(o.SumAbs, "token"),
-		o.MaxAbs, lengths)
-	warn(t.OutputSources[result.FromUsage]+t.OutputSources[impossible] < ok, warnOutputCounted,
-		"output tokens come from the server's usage for %s, from a tokenizer for %s, and from neither for %s%s",
-		page.Many(t.OutputSources[result.FromUsage], "request"), page.Brief(byTokenizer),
-		page.Brief(t.OutputSources["none"]+t.OutputSources["other"]), estimates)
+	tokenWarnings(s, warn)
 	warn(zeros, warnZerosLeftOut,
 		"the server reports cached tokens but never a zero, so a missing count was taken as none (as vLLM means it)")
 	ratios := s.Cache.Measured != nil || s.Cache.Expected != nil
 	warn(ratios && s.Cache.RowsLeftOut > 0, warnCacheRows,
 		"the hit ratios leave out %s without the counts that they need", page.Many(s.Cache.RowsLeftOut,
 			"successful request"))
-	warn(s.Cache.Block == nil && ok > 0 && s.Run.Read == nil, warnNoBlockSize,
+	warn(s.Cache.Block == nil && s.Requests.Succeeded > 0 && s.Run.Read == nil, warnNoBlockSize,
 		"the server's block size is not known, so no hit ratio can be expected of it")
 	warn(s.Run.Timing == result.ClosedLoop, warnClosedLoop,
 		"a closed loop sends only as fast as the server answers: a server that is saturated gets less load and its "+
@@ -147,6 +107,55 @@ func warnings(s *Summary, counts *tokenCounts, zeros bool) []Warning {
 				"%s could not break it", page.Many(s.Requests.Failed, "failed request"))
 	}
 	return out
+}
+
+// tokenWarnings are about lengths that the server did not count, or counted otherwise than was asked.
+func tokenWarnings(s *Summary, warn func(when bool, code, format string, args ...any)) {
+	t, ok := &s.Tokens, s.Requests.Succeeded
+	p, o := t.PromptError, t.OutputMiss
+	byTokenizer := t.OutputSources[result.FromTokenizer]
+
+	template, estimates, lengths := "", "", ""
+	if len(s.Run.Uncounted) > 0 {
+		template = ": what the server's template adds could not be measured and is not in it"
+		if n := s.Run.Overhead; n > 0 {
+			template = fmt.Sprintf(": what the server's template adds could not be measured, and was given as %s",
+				page.Many(int64(n), "token"))
+		}
+	}
+	if byTokenizer > 0 {
+		estimates = "; a tokenizer's counts are estimates, and so is what rests on them: TPOT, token ITL and output " +
+			"tokens per second"
+		lengths = fmt.Sprintf("; %s of the lengths %s estimated", page.Brief(byTokenizer), page.Was(byTokenizer))
+	}
+
+	other := otherTokenizer(s)
+	warn(other != "", warnTokenizer,
+		"the server counted %s, in %s: name its tokenizer with --tokenizer, by name or as the path of its "+
+			"tokenizer.json. Prompts had other lengths than the workload's, and shared other prefixes",
+		other, page.Many(p.Compared, "request"))
+	warn(p.SumAbs > 0 && other == "", warnPromptLength,
+		"the server counted other prompt lengths than wanted in %s: by %s in all, by at most %d",
+		page.Many(p.More+p.Fewer, "request"), page.Many(p.SumAbs, "token"), p.MaxAbs)
+
+	var impossibleInput int64
+	if t.Impossible != nil {
+		impossibleInput = t.Impossible.InputRows
+	}
+	unreported := ok - t.PromptFromUsage - impossibleInput
+	warn(unreported > 0, warnNoPromptUsage,
+		"the server did not report prompt tokens for %s; their prompts count as the workload asked, which is "+
+			"an estimate%s",
+		page.Many(unreported, "request"), template)
+
+	warn(o.SumAbs > 0, warnOutputLength,
+		"%s %s shorter than wanted and %s longer: by %s in all, by at most %d%s",
+		page.Many(o.Fewer, "output"), page.Was(o.Fewer), page.Brief(o.More), page.Many(o.SumAbs, "token"),
+		o.MaxAbs, lengths)
+	warn(t.OutputSources[result.FromUsage]+t.OutputSources[impossible] < ok, warnOutputCounted,
+		"output tokens come from the server's usage for %s, from a tokenizer for %s, and from neither for %s%s",
+		page.Many(t.OutputSources[result.FromUsage], "request"), page.Brief(byTokenizer),
+		page.Brief(t.OutputSources["none"]+t.OutputSources["other"]), estimates)
 }
 
 // untimedWarnings say which answers did not come token by token.

@@ -228,6 +228,19 @@ func (p *Profiler) warnings(s *Summary) []Warning {
 			"unknown, not 0")
 		return list
 	}
+
+	p.reuseWarnings(s, warn)
+	if s.Sessions != nil && s.Sessions.Sampling != nil {
+		warn("sampled_sessions",
+			"more than %s sessions: their number (±%s), turns and the gaps between turns are of one session in %s",
+			page.Count(int64(p.sessions.bound)), page.Percent(s.Sessions.Sampling.Error),
+			page.Count(p.sessions.sampled.weight()))
+	}
+	return list
+}
+
+// reuseWarnings are about the blocks of a trace that has some.
+func (p *Profiler) reuseWarnings(s *Summary, warn func(code, format string, args ...any)) {
 	if i := s.InferredReuse; i != nil {
 		warn("inferred_reuse", "the blocks of %s of %s requests are inferred from cached tokens, sessions and tools: "+
 			"their hit ratios are estimates",
@@ -277,13 +290,6 @@ func (p *Profiler) warnings(s *Summary) []Warning {
 			"listed as far as it "+
 			"is of the blocks that came first", page.Count(int64(x.bound)), page.Count(x.later.weight()))
 	}
-	if s.Sessions != nil && s.Sessions.Sampling != nil {
-		warn("sampled_sessions",
-			"more than %s sessions: their number (±%s), turns and the gaps between turns are of one session in %s",
-			page.Count(int64(p.sessions.bound)), page.Percent(s.Sessions.Sampling.Error),
-			page.Count(p.sessions.sampled.weight()))
-	}
-	return list
 }
 
 func turnGap(s *Sessions) *Stats {

@@ -16,9 +16,9 @@ import (
 // packages that only tests import, whose names end in test. They only sink: a commit that raises
 // one says why the code is worth more than what it adds to.
 var budgets = map[string]int{
-	"anonymize": 14_030,
+	"anonymize": 14_050,
 	"cmd":       25_930,
-	"datasets":  29_220,
+	"datasets":  29_240,
 	"examples":  1_000,
 	"replay":    63_600,
 	"synth":     16_125,

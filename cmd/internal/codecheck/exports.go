@@ -50,69 +50,13 @@ func (m *module) neededExports() map[string]bool {
 			outside[key] = true
 		}
 	}
-	var reach func(t types.Type)
-	seen := map[types.Type]bool{}
-	reach = func(t types.Type) {
-		if t == nil || seen[t] {
-			return
-		}
-		seen[t] = true
-		switch t := t.(type) {
-		case *types.Named:
-			if key := m.key(t.Obj()); key != "" {
-				needed[key] = true
-			}
-			for i := range t.TypeArgs().Len() {
-				reach(t.TypeArgs().At(i))
-			}
-			if m.key(t.Obj()) != "" {
-				reach(t.Underlying())
-				for i := range t.NumMethods() {
-					if t.Method(i).Exported() {
-						reach(t.Method(i).Type())
-					}
-				}
-			}
-		case *types.Alias:
-			if key := m.key(t.Obj()); key != "" {
-				needed[key] = true
-			}
-			reach(types.Unalias(t))
-		case *types.Pointer:
-			reach(t.Elem())
-		case *types.Slice:
-			reach(t.Elem())
-		case *types.Array:
-			reach(t.Elem())
-		case *types.Chan:
-			reach(t.Elem())
-		case *types.Map:
-			reach(t.Key())
-			reach(t.Elem())
-		case *types.Tuple:
-			for i := range t.Len() {
-				reach(t.At(i).Type())
-			}
-		case *types.Signature:
-			reach(t.Params())
-			reach(t.Results())
-		case *types.Struct:
-			for i := range t.NumFields() {
-				if t.Field(i).Exported() {
-					reach(t.Field(i).Type())
-				}
-			}
-		case *types.Interface:
-			for i := range t.NumMethods() {
-				reach(t.Method(i).Type())
-			}
-		}
-	}
+
+	r := reach{m, needed, map[types.Type]bool{}}
 	exports := m.exports()
 	for _, e := range exports {
 		if outside[e.key] {
 			needed[e.key] = true
-			reach(e.object.Type())
+			r.visit(e.object.Type())
 		}
 	}
 	for _, e := range exports {
@@ -123,4 +67,62 @@ func (m *module) neededExports() map[string]bool {
 		}
 	}
 	return needed
+}
+
+// A reach marks as needed what the declarations of types name.
+type reach struct {
+	m      *module
+	needed map[string]bool
+	seen   map[types.Type]bool
+}
+
+func (r *reach) visit(t types.Type) {
+	if t == nil || r.seen[t] {
+		return
+	}
+	r.seen[t] = true
+	switch t := t.(type) {
+	case *types.Named:
+		if key := r.m.key(t.Obj()); key != "" {
+			r.needed[key] = true
+		}
+		for i := range t.TypeArgs().Len() {
+			r.visit(t.TypeArgs().At(i))
+		}
+		if r.m.key(t.Obj()) != "" {
+			r.visit(t.Underlying())
+			for i := range t.NumMethods() {
+				if t.Method(i).Exported() {
+					r.visit(t.Method(i).Type())
+				}
+			}
+		}
+	case *types.Alias:
+		if key := r.m.key(t.Obj()); key != "" {
+			r.needed[key] = true
+		}
+		r.visit(types.Unalias(t))
+	case *types.Map:
+		r.visit(t.Key())
+		r.visit(t.Elem())
+	case interface{ Elem() types.Type }: // a pointer, slice, array or channel
+		r.visit(t.Elem())
+	case *types.Tuple:
+		for i := range t.Len() {
+			r.visit(t.At(i).Type())
+		}
+	case *types.Signature:
+		r.visit(t.Params())
+		r.visit(t.Results())
+	case *types.Struct:
+		for i := range t.NumFields() {
+			if t.Field(i).Exported() {
+				r.visit(t.Field(i).Type())
+			}
+		}
+	case *types.Interface:
+		for i := range t.NumMethods() {
+			r.visit(t.Method(i).Type())
+		}
+	}
 }
