@@ -386,9 +386,9 @@ func (f *benchFlags) write(cmd *cobra.Command, r *bench.SuiteResult) error {
 	case formatJSON:
 		return cli.WriteJSON(w, r)
 	case formatMarkdown:
-		return bench.WriteMarkdown(w, r)
+		return r.Page("").WriteMarkdown(w)
 	default:
-		return bench.WriteSuite(w, r,
+		return r.WriteText(w,
 			cli.TextOptions(cmd, "A table of each workload: --details. Page: "+filepath.Join(f.out, "index.html")+"."))
 	}
 }

@@ -92,10 +92,10 @@ func TestBenchServingSigns(t *testing.T) {
 	if code != cli.Good {
 		t.Errorf("exit code %d", code)
 	}
-	expect(t, text, "Workload, Model Output tokens/s TTFT p50 (ms)", "against static",
+	expect(t, text, "workload Output tokens/s TTFT p50 (ms)", "against static",
 		"continuous: as said: ITL p99 (ms)", "48 of 48", "* the largest value")
 	markdown, _, _ := reprise(t, append([]string{"bench", "serving", "--format", "markdown"}, batching...)...)
-	expect(t, markdown, "# serving", "| Workload | Model |",
+	expect(t, markdown, "# Suite serving", "| workload | tok/s |",
 		"## paged_attention: single burst, moderate lengths (burst)", "- paged: as said")
 }
 
@@ -250,7 +250,7 @@ func TestBenchBaseline(t *testing.T) {
 		"reprise compare decides")
 	// From 16 places in the batch back to 8 is a regression, in text, as Markdown and as JSON.
 	for format, want := range map[string]string{"text": "REGRESSION: TTFT p90 (ms) is 38,400, in the baseline",
-		"markdown": "\n- t4-llama-3.2-3b: REGRESSION: TTFT p90 (ms) is 38,400", "json": `"regression": {`} {
+		"markdown": "\n- Problem: t4-llama-3.2-3b: REGRESSION: TTFT p90 (ms) is 38,400", "json": `"regression": {`} {
 		out, errs, code := reprise(t, append(args, "-o", "c", "--baseline", "b", "--max-regression", "10%",
 			"--format", format)...)
 		if code != cli.Check || !strings.Contains(strings.Join(strings.Fields(out), " "),

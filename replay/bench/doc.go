@@ -58,7 +58,6 @@
 //     complete, going on with it
 //   - suiteresult.go: the outcome of a suite: figures over repeats, changes and regressions against
 //     a baseline, contracts, hypotheses
-//   - suitetext.go: a suite as text and as Markdown
 //   - suitepage.go: a suite as a page: the table across rows, and the table
 //     of each row
 //   - simulate.go: a Simulation: the workload answered by engines in virtual time, as a

@@ -132,9 +132,12 @@ func TestSuitePage(t *testing.T) {
 	if s := p.Plot.Series; len(s) != 2 || !slices.Equal(s[0].Y, []float64{25517, 51034}) || s[0].X[1] >= 2 || s[1].X[1] <= 2 || !slices.Equal(p.Plot.XNames, []string{"baseline", "prefix caching"}) {
 		t.Errorf("%+v", p.Plot)
 	}
-	pagetest.FirstScreen(t, "suite", p, "2 workloads, 4 runs: every one is trustworthy", "prefix caching\tcontinuous\t1,230\t37.2\t25,500*", "TTFT p99 of each workload")
+	if got := strings.Join(p.Table.Rows[3], " "); got != "prefix_caching, continuous 1,230 37.2 25,500* – 0" {
+		t.Error(got)
+	}
+	pagetest.FirstScreen(t, "suite", p, "2 workloads, 4 runs: every one is trustworthy", "TTFT p99 of each workload")
 	r.Rows[0].Models[1].Trustworthy, r.Rows[0].Models[1].Reasons = false, []string{"the client was late"}
-	if p := r.Page(t.TempDir()); p.Headline != "A run is not trustworthy" || len(p.Verdict) != 1 || p.Verdict[0].Level != page.Bad {
+	if p := r.Page(t.TempDir()); p.Headline != "A run is not trustworthy" || len(p.Verdict) != 1 || p.Verdict[0].Level != page.Bad || !slices.Equal(p.Verdict[0].Items, []string{"baseline, continuous is not trustworthy: the client was late"}) {
 		t.Errorf("%q, %+v", p.Headline, p.Verdict)
 	}
 }

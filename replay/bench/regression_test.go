@@ -51,8 +51,8 @@ func TestRegression(t *testing.T) {
 		{"max_running", figure(9, 9, 9), figure(1, 1, 1), 0.1, false, "not held against the baseline: neither more nor less max_running is worse"},
 	} {
 		got := regression(metric(c.metric), c.is, c.was, c.most)
-		if got.Text != c.want || got.regressed() != c.regressed {
-			t.Errorf("regressed %v: %s\nwant %v: %s", got.regressed(), got.Text, c.regressed, c.want)
+		if got.Text != c.want || got.refuted() != c.regressed {
+			t.Errorf("regressed %v: %s\nwant %v: %s", got.refuted(), got.Text, c.regressed, c.want)
 		}
 	}
 }
@@ -84,7 +84,7 @@ func TestSuitePrintsAllLines(t *testing.T) {
 		r.Rows = append(r.Rows, RowResult{Row: fmt.Sprintf("row-%02d", i), Models: []ModelResult{{Model: "m", Reasons: []string{reason + fmt.Sprintf("ends %02d", i)}}}})
 	}
 	var out bytes.Buffer
-	if err := WriteSuite(&out, &r, textpage.Options{Width: 80}); err != nil {
+	if err := r.WriteText(&out, textpage.Options{Width: 80}); err != nil {
 		t.Fatal(err)
 	}
 	for i := range r.Rows {

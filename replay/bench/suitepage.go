@@ -2,6 +2,7 @@ package bench
 
 import (
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -10,36 +11,64 @@ import (
 
 	"reprise/trace"
 	"reprise/trace/page"
+	"reprise/trace/textpage"
 )
 
-// Page lays the suite out for a browser: on the first screen whether it can be trusted, the
-// main figures of each row and a latency of all; below, the table across rows, and for each row its
-// table, its hypothesis with what became of it, and links to the pages of its runs, as
-// far as they are in the directory of the suite. The page is to lie there too.
+// WriteText writes what a suite measured for people: whether it can be trusted, what went wrong, and
+// the chief figures of every workload, however many there are. With details it has a table of each
+// workload, with a column for each model.
+func (r *SuiteResult) WriteText(w io.Writer, o textpage.Options) error {
+	o.Lines = 1000 + len(r.Rows)*len(r.Models)
+	return r.Page("").WriteText(w, o)
+}
+
+// Page lays the suite out: first whether it can be trusted, what does not hold, the chief figures of
+// each workload and a latency of all; below, the table across workloads, and for each its table, its
+// hypothesis with what became of it, and links to the pages of its runs, as far as they are in the
+// directory of the suite. The page is to lie there too.
 func (r *SuiteResult) Page(dir string) *page.Page {
-	out := &page.Page{Title: "Suite " + r.Suite, Lead: r.About}
-	verdict := r.verdict()
-	out.Headline = page.Many(int64(len(r.Rows)), "workload") + ", " + page.Many(int64(r.runs()), "run") +
-		": every one is trustworthy"
-	if verdict.Level != page.Good {
-		out.Headline, _, _ = strings.Cut(strings.TrimSuffix(verdict.Text, "."), ";")
-		out.Verdict = []page.Note{verdict} // what to know before any figure
+	level, headline := r.verdict()
+	out := &page.Page{Title: "Suite " + r.Suite, Headline: headline, Tag: trace.TierNote("page", r.Tier),
+		Lead: strings.TrimSpace(printable(r.About) + " " + r.baselineNote()), Plot: r.firstPlot()}
+	if wrong := r.wrong(); len(wrong) > 0 {
+		out.Verdict = append(out.Verdict, page.Note{Level: max(level, page.Warn), Text: "This does not hold:",
+			Items: wrong})
 	}
-	if says := r.loosened().String(); says != "" {
-		out.Verdict = append(out.Verdict, page.Note{Level: page.Warn, Text: says})
+	for _, text := range append([]string{r.loosened().String()}, r.PresetWarnings...) {
+		if text != "" {
+			out.Verdict = append(out.Verdict, page.Note{Level: page.Warn, Text: strings.TrimSuffix(text, ".") + "."})
+		}
 	}
-	p := suitePage{html: out}
-	out.Table, out.Plot = p.firstTable(r), r.firstPlot()
-	p.heading("All workloads", 2)
-	p.across(r)
+
+	columns, units := answerColumns, "Latencies in ms."
+	across := page.Section{Title: "All workloads"}
+	var all []suiteColumn
+	if r.bySession() {
+		columns, units = sessionColumns, "Session times in s, latencies in ms."
+		all = columnsOf(sessionMetrics)
+	}
+	if r.any(func(m *ModelResult) bool {
+		return slices.ContainsFunc(m.Figures, func(f Figure) bool { return f.Largest })
+	}) {
+		units += " * the largest value: there are too few requests for the percentile."
+	}
+	first := r.table(columns)
+	first.Caption = units
+	out.Table = &first
+	across.Tables = []page.Table{r.table(append(all, columnsOf(acrossMetrics)...))}
+	out.Sections = append(out.Sections, across)
 	for i := range r.Rows {
-		p.row(r, &r.Rows[i])
-		p.section().Links = r.links(os.DirFS(dir), r.Rows[i].Row)
+		row := r.Rows[i].section()
+		row.Links = r.links(os.DirFS(dir), r.Rows[i].Row)
+		out.Sections = append(out.Sections, row)
 	}
+
 	// by the first run of each model, side by side
-	made := page.Table{Head: []string{""}, Align: []page.Align{page.Left}}
-	for i, model := range r.Models {
-		made.Head, made.Align = append(made.Head, model), append(made.Align, page.Left)
+	made := page.Table{Head: append([]string{""}, r.Models...), Align: make([]page.Align, len(r.Models)+1)}
+	for i := range made.Align {
+		made.Align[i] = page.Left
+	}
+	for i := range r.made {
 		for _, f := range r.made[i] {
 			row := slices.IndexFunc(made.Rows, func(row []string) bool { return row[0] == f.Label })
 			if row < 0 {
@@ -50,49 +79,119 @@ func (r *SuiteResult) Page(dir string) *page.Page {
 		}
 	}
 	out.Sections = append(out.Sections, page.Section{Title: "Where it was made", Tables: []page.Table{made}})
-	note := func(given bool, level page.Level, text string) {
-		if given {
-			out.Notes = append(out.Notes, page.Note{Level: level, Text: text})
-		}
-	}
-	tier := trace.TierNote("page", r.Tier)
-	note(tier != "", page.Warn, tier)
-	for _, w := range r.PresetWarnings {
-		note(true, page.Warn, w)
-	}
-	note(p.largest, page.Info, largestNote)
-	note(r.Baseline != "", page.Info, r.baselineNote())
 	return out
 }
 
-// firstTable has the chief figures of as many rows as the first screen has room for.
-func (p *suitePage) firstTable(r *SuiteResult) *page.Table {
-	const room = 12
-	t := &page.Table{Head: []string{"workload"}, Align: []page.Align{page.Left}, Caption: "Latencies in ms"}
-	if len(r.Models) > 1 {
-		t.Head, t.Align = append(t.Head, "model"), append(t.Align, page.Left)
+// verdict is what to know before any figure.
+func (r *SuiteResult) verdict() (page.Level, string) {
+	switch {
+	case !r.Trustworthy():
+		return page.Bad, "A run is not trustworthy"
+	case r.Broken():
+		return page.Bad, "A contract is not met"
+	case r.Regressed():
+		return page.Bad, "A workload is worse than the baseline by more than the limit"
+	case r.Unjudged():
+		return page.Warn, "A contract cannot be judged"
 	}
-	columns := answerColumns[:3]
+	return page.Good, page.Many(int64(len(r.Rows)), "workload") + ", " + page.Many(int64(r.runs()), "run") +
+		": every one is trustworthy"
+}
+
+// wrong is everything that does not hold, whole.
+func (r *SuiteResult) wrong() (out []string) {
+	r.each(func(row *RowResult, m *ModelResult) {
+		name := r.name(row, m)
+		for _, reason := range m.Reasons {
+			out = append(out, name+" is not trustworthy: "+reason)
+		}
+		if m.Contract != nil {
+			for _, broken := range m.Contract.Broken {
+				out = append(out, name+": "+broken)
+			}
+		}
+		if m.Regression.refuted() {
+			out = append(out, name+": "+m.Regression.Text)
+		}
+		if o := m.Hypothesis; o.refuted() {
+			out = append(out, name+": hypothesis "+o.Text)
+		}
+	})
+	return out
+}
+
+// each goes through the models of all workloads.
+func (r *SuiteResult) each(do func(*RowResult, *ModelResult)) {
+	for i := range r.Rows {
+		for j := range r.Rows[i].Models {
+			do(&r.Rows[i], &r.Rows[i].Models[j])
+		}
+	}
+}
+
+// name names a workload, and the model where there are several.
+func (r *SuiteResult) name(row *RowResult, m *ModelResult) string {
+	if len(r.Models) > 1 {
+		return row.Row + ", " + m.Model
+	}
+	return row.Row
+}
+
+func (r *SuiteResult) baselineNote() string {
+	if r.Baseline == "" {
+		return ""
+	}
+	baseline := r.Baseline
+	if says := r.BaselineLoosened.String(); says != "" {
+		baseline += ", in which " + strings.TrimSuffix(says, ".")
+	}
+	return "Changes are against " + baseline + ". They may be chance: reprise compare decides that."
+}
+
+// bySession says whether some row was under a load by session.
+func (r *SuiteResult) bySession() bool {
+	return r.any(func(m *ModelResult) bool { return m.Figure("sessions_per_s") != nil })
+}
+
+// A suiteColumn is a metric with its head in a table across workloads.
+type suiteColumn struct{ metric, head string }
+
+// answerColumns are the metrics of a workload in an answer, sessionColumns those of a suite with a
+// load by session, and acrossMetrics those of the table across workloads.
+var (
+	answerColumns = []suiteColumn{{"output_tokens_per_s", "tok/s"}, {"p50_ttft", "TTFT p50"}, {"p99_ttft", "p99"},
+		{"p99_itl", "ITL p99"}}
+	sessionColumns = []suiteColumn{{"sessions_per_s", "sessions/s"}, {"p50_session_time", "time p50"},
+		{"p95_session_time", "p95"}, {"session_success", "success %"}, {"p99_ttft", "TTFT p99"}}
+	acrossMetrics = []string{"output_tokens_per_s", "p50_ttft", "p95_ttft", "p99_ttft", "p50_itl", "p99_itl", "p50_e2e"}
+)
+
+// columnsOf are columns that have their metrics' own heads.
+func columnsOf(metrics []string) (out []suiteColumn) {
+	for _, m := range metrics {
+		out = append(out, suiteColumn{m, heading(metric(m))})
+	}
+	return out
+}
+
+// table has a row for each workload and model, and its errors in the last column.
+func (r *SuiteResult) table(columns []suiteColumn) page.Table {
+	t := page.Table{Head: []string{"workload"}, Align: []page.Align{page.Left}}
 	for _, c := range columns {
 		t.Head, t.Align = append(t.Head, c.head), append(t.Align, page.Right)
 	}
-	for i := range r.Rows {
-		for j := range r.Rows[i].Models {
-			row := []string{strings.ReplaceAll(r.Rows[i].Row, "_", " ")}
-			if len(r.Models) > 1 {
-				row = append(row, r.Rows[i].Models[j].Model)
-			}
-			for _, c := range columns {
-				row = append(row, p.show(&r.Rows[i].Models[j], c.metric))
-			}
-			if len(t.Rows) < room {
-				t.Rows = append(t.Rows, row)
-			}
+	t.Head = append(t.Head, "errors")
+	r.each(func(row *RowResult, m *ModelResult) {
+		cells := []string{r.name(row, m)}
+		for _, c := range columns {
+			cells = append(cells, m.show(c.metric))
 		}
-	}
-	if n := len(r.Rows) * len(r.Models); n > room {
-		t.Caption += fmt.Sprintf("; the first %d of %d lines", room, n)
-	}
+		failures := int64(0)
+		for _, e := range m.Errors {
+			failures += e.Count
+		}
+		t.Rows = append(t.Rows, append(cells, page.Count(failures)))
+	})
 	return t
 }
 
@@ -154,81 +253,41 @@ func (r *SuiteResult) links(dir fs.FS, row string) (out []page.Link) {
 }
 
 // show is a metric of a model, – without it.
-func (p *suitePage) show(m *ModelResult, metric string) string {
-	f := m.Figure(metric)
+func (m *ModelResult) show(name string) string {
+	f := m.Figure(name)
 	if f == nil {
 		return "–"
 	}
-	p.largest = p.largest || f.Largest
-	return p.print(metric, *f)
+	return format(metric(name), *f, page.Short)
 }
 
-// print prints a figure, on a page with three digits.
-func (p *suitePage) print(name string, f Figure) string {
-	if p.html == nil {
-		return format(metric(name), f, page.Number)
+// section has the table of a workload, a column for each model, with changes against the first of
+// them and against the baseline, and what became of each.
+func (r *RowResult) section() page.Section {
+	title := r.Row
+	if r.About != "" {
+		title += ": " + r.About
 	}
-	return format(metric(name), f, page.Short)
-}
-
-// acrossMetrics are those of the table across rows.
-var acrossMetrics = []string{"output_tokens_per_s", "p50_ttft", "p95_ttft", "p99_ttft", "p50_itl", "p99_itl", "p50_e2e"}
-
-// across is the table across rows.
-func (p *suitePage) across(r *SuiteResult) {
-	head := []string{"Workload", "Model"}
-	metrics := acrossMetrics
-	if r.bySession() {
-		metrics = append(slices.Clone(sessionMetrics), metrics...)
-	}
-	for _, m := range metrics {
-		head = append(head, heading(metric(m)))
-	}
-	var rows [][]string
-	for _, row := range r.Rows {
-		for i := range row.Models {
-			cells := []string{row.Row, row.Models[i].Model}
-			for _, m := range metrics {
-				cells = append(cells, p.show(&row.Models[i], m))
-			}
-			failures := int64(0)
-			for _, e := range row.Models[i].Errors {
-				failures += e.Count
-			}
-			rows = append(rows, append(cells, fmt.Sprint(failures)))
-		}
-	}
-	p.table(append(head, "Errors"), rows, 2)
-}
-
-// row is the table of a row, a column for each model, with changes against the
-// first of them and against the baseline.
-func (p *suitePage) row(r *SuiteResult, row *RowResult) {
-	title := row.Row
-	if row.About != "" {
-		title += ": " + row.About
-	}
-	p.heading(title+" ("+row.Load+")", 2)
 	head := []string{"Metric"}
-	first := row.Models[0]
-	for i := range row.Models {
-		head = append(head, row.Models[i].Model)
+	first := r.Models[0]
+	for i := range r.Models {
+		head = append(head, r.Models[i].Model)
 		if i > 0 {
 			head = append(head, "against "+first.Model)
 		}
-		if row.Models[i].Changes != nil {
+		if r.Models[i].Changes != nil {
 			head = append(head, "baseline", "change")
 		}
 	}
 	var rows [][]string
-	for _, name := range row.metrics() {
+	for _, name := range r.metrics() {
 		cells := []string{heading(metric(name))}
-		if name == row.Primary {
+		if name == r.Primary {
 			cells[0] += " ←"
 		}
-		for i := range row.Models {
-			m := &row.Models[i]
-			cells = append(cells, p.show(m, name))
+		for i := range r.Models {
+			m := &r.Models[i]
+			cells = append(cells, m.show(name))
 			if i > 0 {
 				change := "–"
 				if was, is := first.Figure(name), m.Figure(name); was != nil && is != nil && was.V != 0 {
@@ -237,13 +296,22 @@ func (p *suitePage) row(r *SuiteResult, row *RowResult) {
 				cells = append(cells, change)
 			}
 			if m.Changes != nil {
-				cells = append(cells, p.change(m, name)...)
+				cells = append(cells, m.change(name)...)
 			}
 		}
 		rows = append(rows, cells)
 	}
-	p.table(head, append(rows, row.requests(head)), 1)
-	p.says(row)
+	align := []page.Align{page.Left}
+	for range head[1:] {
+		align = append(align, page.Right)
+	}
+
+	s := page.Section{Title: title + " (" + r.Load + ")", Notes: r.notes(),
+		Tables: []page.Table{{Head: head, Rows: append(rows, r.requests(head)), Align: align}}}
+	if r.Hypothesis != "" {
+		s.Text = []string{"Hypothesis: " + r.Hypothesis + "."}
+	}
+	return s
 }
 
 // answerMetrics are those of whole answers that only a row about these shows.
@@ -283,28 +351,27 @@ func (r *RowResult) requests(head []string) []string {
 }
 
 // change are the cells of a metric against the baseline.
-func (p *suitePage) change(m *ModelResult, metric string) []string {
+func (m *ModelResult) change(name string) []string {
 	for _, c := range m.Changes {
-		if c.Metric == metric {
-			return []string{p.print(metric, Figure{V: c.Was}), signed(c.Change)}
+		if c.Metric == name {
+			return []string{format(metric(name), Figure{V: c.Was}, page.Short), signed(c.Change)}
 		}
 	}
 	return []string{"–", "–"}
 }
 
-// says are the sentences below the table of a row.
-func (p *suitePage) says(row *RowResult) {
-	if row.Hypothesis != "" {
-		p.line("Hypothesis: %s.", row.Hypothesis)
-	}
-	for i := range row.Models {
-		m := &row.Models[i]
-		say := func(level page.Level, format string, args ...any) { p.say(level, m.Model+": "+format, args...) }
+// notes say what became of each model.
+func (r *RowResult) notes() (out []page.Note) {
+	for i := range r.Models {
+		m := &r.Models[i]
+		say := func(level page.Level, format string, args ...any) {
+			out = append(out, page.Note{Level: level, Text: m.Model + ": " + fmt.Sprintf(format, args...)})
+		}
 		if o := m.Hypothesis; o != nil {
 			say(o.level(), "%s", o.Text)
 		}
 		switch o := m.Regression; {
-		case o.regressed():
+		case o.refuted():
 			say(page.Bad, "%s", o.Text)
 		case o != nil:
 			say(page.Info, "%s", o.Text)
@@ -324,6 +391,7 @@ func (p *suitePage) says(row *RowResult) {
 			say(page.Bad, "NOT TRUSTWORTHY: %s", reason)
 		}
 	}
+	return out
 }
 
 // level is how what became of a hypothesis is meant.

@@ -310,7 +310,7 @@ func (r *SuiteResult) Against(dir string, before SuiteResult, most float64) {
 					baseline = was.Figure(primary)
 				}
 				m.Regression = regression(metric(primary), m.Figure(primary), baseline, most)
-				if was != nil && !m.Regression.regressed() {
+				if was != nil && !m.Regression.refuted() {
 					// figures of the requests that succeeded hide those that did not
 					if errors := moreErrors(m.Figure(errorRate), was.Figure(errorRate), most); errors != nil {
 						m.Regression = errors
@@ -415,7 +415,8 @@ func regression(m figure.Figure, is, was *Figure, most float64) *Outcome {
 
 // Regressed tells whether a row is worse than the baseline by more than may be.
 func (r *SuiteResult) Regressed() bool {
-	return r.any(func(m *ModelResult) bool { return m.Regression.regressed() })
+	return r.any(func(m *ModelResult) bool { return m.Regression.refuted() })
 }
 
-func (o *Outcome) regressed() bool { return o != nil && o.Held != nil && !*o.Held }
+// refuted tells whether something was judged and did not hold.
+func (o *Outcome) refuted() bool { return o != nil && o.Held != nil && !*o.Held }

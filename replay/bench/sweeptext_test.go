@@ -103,7 +103,7 @@ func TestAnswers(t *testing.T) {
 		}{
 			{"sweep", rising.WriteText}, {"sweep of wide figures", wide.WriteText}, {"closed loop", closed.WriteText}, {"no load", none.WriteText},
 			{"capacity", plan.WriteText}, {"floor", measured.WriteText},
-			{"suite", func(w io.Writer, o textpage.Options) error { return WriteSuite(w, &suite, o) }},
+			{"suite", suite.WriteText},
 		} {
 			text := written(t, width, c.write)
 			if n := strings.Count(text, "\n"); n > textpage.AnswerLines && (c.name == "capacity" || c.name == "floor") {

@@ -1,5 +1,6 @@
 // Package page writes the one self-contained HTML page, with plots, that every
-// report uses: profiles, replays, comparisons, audits; and the same for a terminal.
+// report uses: profiles, replays, comparisons, audits; and the same for a terminal
+// and as Markdown.
 //
 // A report fills in a [Page] (facts, sections, notes, tables, plots, terms: plain
 // strings and numbers, nothing of HTML) and calls [Page.Write] or [Page.WriteText], so
@@ -39,6 +40,7 @@
 //   - page.go: Page and its parts (first screen, sections, notes, tables, plots, series, marks, terms),
 //     and the check for contradictions
 //   - text.go: the page for a terminal: its first screen, or all but the plots
+//   - markdown.go: the page as Markdown
 //   - templatedata.go: the page as its template reads it: labels linked to definitions, alignment
 //     of number columns, cells
 //   - frame.go: the one HTML file: template, styles and scripts inline, the

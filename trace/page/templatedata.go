@@ -234,6 +234,14 @@ func (t *Table) numeric(col int) bool {
 	return found
 }
 
+// right tells whether a column is set to the right.
+func (t *Table) right(col int) bool {
+	if col < len(t.Align) && t.Align[col] != Auto {
+		return t.Align[col] == Right
+	}
+	return t.numeric(col)
+}
+
 // A glossary makes labels that link to definitions. unknown is a name without a
 // definition, if any.
 type glossary struct {
@@ -309,11 +317,7 @@ func (g *glossary) table(t *Table) tableView {
 	v := tableView{Caption: t.Caption, Wide: len(t.Head) >= wideTable, Widest: len(t.Head) >= widestTable}
 	right := make([]bool, len(t.Head))
 	for col := range t.Head {
-		align := Auto
-		if col < len(t.Align) {
-			align = t.Align[col]
-		}
-		right[col] = align == Right || align == Auto && t.numeric(col)
+		right[col] = t.right(col)
 		v.Head = append(v.Head, cell{Label: g.label(t.Head[col], nth(t.HeadTerms, col)), Right: right[col]})
 	}
 	for i, row := range t.Rows {

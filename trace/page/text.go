@@ -66,13 +66,17 @@ func sentence(words string) string {
 	return words + "."
 }
 
+// mark is the word before a note, of information its own one only.
+func (n *Note) mark() string {
+	if n.Word == "" && n.Level <= Good {
+		return ""
+	}
+	return cmp.Or(n.Word, levels[n.Level].word) + ": "
+}
+
 // write writes a note behind its word, and its items below it.
 func (n *Note) write(out *textpage.Page) {
-	mark := ""
-	if n.Word != "" || n.Level > Good {
-		mark = cmp.Or(n.Word, levels[n.Level].word) + ": "
-	}
-	out.Line(mark, n.Text)
+	out.Line(n.mark(), n.Text)
 	for _, item := range n.Items {
 		out.Line("  - ", item)
 	}
@@ -105,19 +109,26 @@ func writeFacts(out *textpage.Page, facts []Fact) {
 		widest = max(widest, text.StringWidth(f.Label))
 	}
 	for _, f := range facts {
-		says := f.Value
-		if f.Note != "" {
-			says += " (" + f.Note + ")"
-		}
-		out.Line(text.Pad(textpage.Plain(f.Label), widest+2, ' '), says)
+		out.Line(text.Pad(textpage.Plain(f.Label), widest+2, ' '), f.says())
 	}
 	out.Blank()
 }
 
+// says is the value with its note.
+func (f *Fact) says() string {
+	if f.Note == "" {
+		return f.Value
+	}
+	return f.Value + " (" + f.Note + ")"
+}
+
+// drawn tells whether a section has plots alone: its words are about them.
+func (s *Section) drawn() bool { return len(s.Tables)+len(s.Notes) == 0 && len(s.Plots) > 0 }
+
 // write writes a section: its title over the first table, or over its words.
 func (s *Section) write(out *textpage.Page) {
-	if len(s.Tables)+len(s.Notes) == 0 && len(s.Plots) > 0 {
-		return // its words are about the plots
+	if s.drawn() {
+		return
 	}
 
 	out.Blank()
