@@ -97,19 +97,20 @@ func (p *Page) draw(head []string, rows [][]string, facts []int) {
 	var t table.Table
 	t.SetStyle(style)
 	columns := make([]table.ColumnConfig, len(rows[0]))
-	widths := widthsOf(rows)
-	if facts == nil {
+	widths, widest := widthsOf(rows), widestNote
+	if facts == nil { // a column alone beside the names fits too
 		widths = widthsOf(append([][]string{head}, rows...))
+		widest = min(widest, p.width-7-min(widths[0], p.width/2))
 	}
 	for i := range columns {
 		taken := 4 // by the frame and the other columns
 		for j, w := range widths {
 			if j != i {
-				taken += 3 + min(w, widestNote)
+				taken += 3 + min(w, widest)
 			}
 		}
 		c := &columns[i]
-		*c = table.ColumnConfig{Number: i + 1, WidthMax: widestNote, WidthMaxEnforcer: text.WrapSoft,
+		*c = table.ColumnConfig{Number: i + 1, WidthMax: widest, WidthMaxEnforcer: text.WrapSoft,
 			Align: text.AlignLeft}
 		if i > 0 && (facts == nil || i == 1) {
 			c.Align, c.AlignHeader = text.AlignRight, text.AlignRight
