@@ -158,7 +158,7 @@ func (o *Options) format(head []byte) (f Format, err error) {
 			for _, known := range Formats() {
 				names = append(names, known.Name)
 			}
-			const list = "the formats are listed by reprise import --help, and without --format it is detected"
+			const list = "the formats are listed by reprise import --help-all, and without --format it is detected"
 			if near := nearNames(o.Format, names); len(near) > 0 {
 				return f, fault.Usage("unknown format %q; did you mean %s? (%s)", o.Format, strings.Join(near, ", "),
 					list)

@@ -192,7 +192,7 @@ func TestUsageErrors(t *testing.T) {
 		o    Options
 		want string
 	}{
-		"unknown format":       {`{}`, Options{Format: "sharegtp"}, `unknown format "sharegtp"; did you mean sharegpt? (the formats are listed by reprise import --help, and without --format it is detected)`},
+		"unknown format":       {`{}`, Options{Format: "sharegtp"}, `unknown format "sharegtp"; did you mean sharegpt? (the formats are listed by reprise import --help-all, and without --format it is detected)`},
 		"format by its maker":  {`{}`, Options{Format: "openai"}, `unknown format "openai"; did you mean openai-batch, openai-log?`},
 		"format unlike others": {`{}`, Options{Format: "zzzzzzzzzz"}, `unknown format "zzzzzzzzzz" (the formats`},
 		"share":                {`{"prompt":""}`, Options{MaxBad: 2}, "from 0 to 1"},

@@ -45,8 +45,8 @@ func TestAdminListen(t *testing.T) {
 		t.Fatal(err)
 	}
 	address := free.Addr().String()
-	line := []string{"replay", "w.parquet", "--url", server.URL, "--rate", "constant:20", "-o", "r.parquet", "--scrape", "none", "--admin-listen"}
-	_, errs, code := reprise(t, append(line, address)...)
+	line := []string{"replay", "w.parquet", "--url", server.URL, "--rate", "constant:20", "-o", "r.parquet", "--scrape", "none"}
+	_, errs, code := reprise(t, append(line, "--set", "admin-listen="+address)...)
 	if want := "is in use: stop the process that uses it, choose another port, or use port 0 for any free one"; code != cli.Usage || !strings.Contains(errs, want) {
 		t.Errorf("exit code %d, %s", code, errs)
 	}
@@ -70,7 +70,7 @@ func TestAdminListen(t *testing.T) {
 			answer.Body.Close()
 		}
 	}()
-	_, errs, code = reprise(t, append(line, address)...)
+	_, errs, code = reprise(t, append(line, "--set", "admin-listen="+address)...)
 	if code != cli.Good && code != cli.Untrusted || !strings.Contains(errs, "metrics of this client: http://"+address+"/metrics\n") {
 		t.Fatalf("exit code %d\n%s", code, errs)
 	}
@@ -112,9 +112,9 @@ func TestAdminListenMistakes(t *testing.T) {
 	t.Chdir(t.TempDir())
 	must(t, "synth", "chat", "-n", "4", "-o", "w.parquet")
 	for line, want := range map[string]string{
-		"replay w.parquet -o r.parquet --admin-listen localhost":                 "--admin-listen localhost: want a port, or an address and a port, such as 9090 or localhost:9090",
-		"replay w.parquet --dry-run --admin-listen 9090":                         "--admin-listen and --dry-run cannot be used together",
-		"sweep chat --preset l4-qwen2.5-0.5b --rates 5 --admin-listen 9090 -o s": "--admin-listen needs a client that sends requests: a simulation has none",
+		"replay w.parquet -o r.parquet --set admin-listen=localhost":                 "--set admin-listen=localhost: want a port, or an address and a port, such as 9090 or localhost:9090",
+		"replay w.parquet --dry-run --set admin-listen=9090":                         "--set admin-listen and --dry-run cannot be used together",
+		"sweep chat --preset l4-qwen2.5-0.5b --rates 5 --set admin-listen=9090 -o s": "--set admin-listen needs a client that sends requests: a simulation has none",
 	} {
 		var out, errs bytes.Buffer
 		if code := run(context.Background(), strings.Fields(line), strings.NewReader(""), &out, &errs); code != cli.Usage || !strings.Contains(errs.String(), want) {

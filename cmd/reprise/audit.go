@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"reprise/anonymize"
 	"reprise/anonymize/audit"
@@ -45,24 +44,13 @@ func auditCommand() *cobra.Command {
 		Use:   "audit OUTPUT [OTHER…]",
 		Short: "Attack an output before you share it",
 		Long: `Audit runs checks that try to break a file before you share it: a trace, a workload, a
-model, histograms, results, a page or JSON. The exit code is 3 if a check fails.
+model, histograms, results, a page or JSON. The exit code is 3 if a check fails.` + flags.ListsBegin + `
 
-Anyone who has the file can run it. Checks that need the source are then skipped, and
-say so. --internal takes the internal trace that the output was made from: of a release,
-two more are made in memory, each of half of the source, and somebody who knows a few
-requests must not tell which half they are of. With --source, give the log and the flags
-of its import instead: a trace of tier internal is then made again with everything
-renamed, and must be the same.
-
-Other outputs of the same source are read together with the first, as somebody does who
-has them all: the check composition adds up their ε, and by user also that of other
-captures, which may have the same users. Audit each by itself too.
-
-Files have mode 0600. --release makes a file of tier partner or public readable to
-everybody (0644) if the source was at hand and no check failed or broke off.
-
---canaries names a file of strings and numbers that were planted in the source, one a
-line. None of them may be in the output, in any encoding.
+Anyone who has the file can run it. Checks that need the source are then skipped, and say so.
+--internal takes the internal trace that a release was made from; of a trace of tier internal,
+--source takes the log, with the flags of its import. Other outputs of the same source are read
+together with the first. --release makes a file of tier partner or public readable to everybody
+if the source was at hand and no check failed. docs/audit.md says more.
 
 Checks:
 ` + strings.TrimSuffix(cli.HelpList(audit.Checks(), 17, func(c audit.Check) (string, string) {
@@ -77,12 +65,10 @@ Checks:
 		RunE: func(cmd *cobra.Command, args []string) error { return f.audit(cmd, args[0], args[1:]) },
 	}
 	fl := cmd.Flags()
-	of := new(cobra.Command)
-	f.importFlags.register(of)
+	flags.Borrow(fl, f.importFlags.register, importsOfAudit...)
 	for _, name := range importsOfAudit {
-		flag := of.Flags().Lookup(name)
+		flag := fl.Lookup(name)
 		flag.Usage = "import of --source: " + flag.Usage
-		fl.AddFlag(flag)
 	}
 	known, _ := flags.Sections(fl, "What is known of the source")
 	checks, checksRest := flags.Sections(fl, "Checks")
@@ -99,7 +85,7 @@ Checks:
 	results.FileVar(&f.html, "html",
 		"write an HTML `page` with the findings, the source's fields and the remaining risks")
 	checks.BoolVar(&f.release, "release", false, "make the output readable to everybody (0644) if no check failed")
-	checksRest.Seed(&f.draws, "audit-seed", 1, "seed of random choices in the checks")
+	checksRest.Seed(&f.draws, "audit-seed", 1, "")
 	results.Bool("quiet", false, "no progress")
 	return cmd
 }
@@ -112,7 +98,7 @@ var importsOfAudit = []string{"format", "map", "max-bad", "time-unit", "time-for
 
 // audit judges the file at path, also together with others.
 func (f *auditFlags) audit(cmd *cobra.Command, path string, others []string) error {
-	if err := f.check(cmd.Flags()); err != nil {
+	if err := f.check(cmd); err != nil {
 		return err
 	}
 	for _, out := range []string{f.result, f.html} {
@@ -192,19 +178,17 @@ func (f *auditFlags) audit(cmd *cobra.Command, path string, others []string) err
 }
 
 // check refuses what has no meaning together.
-func (f *auditFlags) check(fl *pflag.FlagSet) error {
+func (f *auditFlags) check(cmd *cobra.Command) error {
 	if len(f.sources) > 0 && f.internal != "" {
 		return cli.Usagef("--source and --internal cannot be used together: both name what the output was made from")
 	}
 	if f.json && f.result == cli.Standard {
 		return cli.Usagef("--json and -o - both write to stdout: give -o FILE")
 	}
-	for _, name := range importsOfAudit {
-		if fl.Changed(name) && len(f.sources) == 0 {
-			return cli.Usagef("--%s says how --source is imported", name)
-		}
+	if len(f.sources) > 0 {
+		return nil
 	}
-	return nil
+	return flags.Refuse(cmd, "says how --source is imported", importsOfAudit...)
 }
 
 // open opens all that is judged and judged by. closing is to be called also after

@@ -57,20 +57,14 @@ func benchCommand() *cobra.Command {
 table of all rows and one for each. A suite is built in, or a YAML file; docs/bench.md
 has its keys.
 
+The exit code is 4 if a run cannot be trusted, 3 if a contract fails or there is a
+regression, and 4 if a contract cannot be judged.` + flags.ListsBegin + `
+
 The target is --url, an engine that --serve-cmd starts, or with --preset an engine in
 virtual time. --model NAME=URL, or NAME=preset:PRESET[,flag=value…], adds a column and
-may be repeated; without = it is the model to request.
-
-Each run has a directory, OUTPUT/MODEL/ROW, with the command that repeats it, its
-environment, every request and the summary. A stopped suite continues with the runs that
-are missing.
-
---baseline DIR prints what changed since an earlier run of the suite; it does not test
-significance. With --max-regression 10% it is a regression if the primary metric of a row
-is worse by more than that, and, where a row repeats, the two sets of runs do not overlap.
-
-The exit code is 4 if a run cannot be trusted, 3 if a contract fails or there is a
-regression, and 4 if a contract cannot be judged.`,
+may be repeated; without = it is the model to request. A stopped suite continues with the
+runs that are missing. --baseline DIR prints what changed since an earlier run of the suite;
+it does not test significance. docs/bench.md says more.`,
 		Example: `  reprise bench --list
   reprise bench serving --preset rtx5080-llama-3.2-3b -o results
   reprise bench serving --model static=preset:rtx5080-llama-3.2-3b,batching=static --model continuous=preset:rtx5080-llama-3.2-3b -o both
@@ -258,7 +252,7 @@ func (f *benchFlags) run(cmd *cobra.Command, arg string) error {
 		Workload: func(_ context.Context, row *bench.Row, seed uint64, path string) error {
 			return specs.write(cmd, row, seed, path)
 		}}
-	if quiet, _ := cmd.Flags().GetBool("quiet"); !quiet {
+	if !cli.On(cmd, "quiet") {
 		r.Note = func(s string) { cli.Notef(cmd, "%s", s) }
 	}
 	if r.Options, err = f.options(); err != nil {
@@ -410,7 +404,7 @@ func rowSpecs(cmd *cobra.Command, s *bench.Suite, suite, given string) (suiteSpe
 		case w.Name != "":
 			text, ok := datasets.Workload(w.Name)
 			if !ok {
-				return nil, cli.Usagef("%s, row %s: there is no workload %s; reprise synth --help lists those "+
+				return nil, cli.Usagef("%s, row %s: there is no workload %s; reprise synth --help-all lists those "+
 					"that there are", suite, row.Name, w.Name)
 			}
 			one, err = spec.Parse(w.Name, text)

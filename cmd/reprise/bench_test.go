@@ -200,13 +200,13 @@ func TestBenchResumes(t *testing.T) {
 	}
 	// What is complete is the same suite's, against the same targets.
 	for want, more := range map[string][]string{"other rows or settings": {"--row", "baseline"},
-		"another target": {"--block-size", "32"}} {
+		"another target": {"--set", "block-size=32"}} {
 		if _, errs, code := reprise(t, append(slices.Clone(args), more...)...); code != cli.Failure ||
 			!strings.Contains(errs, want) {
 			t.Errorf("%v: exit code %d\n%s", more, code, errs)
 		}
 	}
-	if _, errs, code := reprise(t, append(args, "--block-size", "32", "--force")...); code != cli.Good ||
+	if _, errs, code := reprise(t, append(args, "--set", "block-size=32", "--force")...); code != cli.Good ||
 		strings.Contains(errs, "complete") {
 		t.Errorf("--force: exit code %d\n%s", code, errs)
 	}
@@ -454,7 +454,7 @@ func TestBenchUsage(t *testing.T) {
 		"serving " + preset + " --repeats 0":                                        "--repeats: want 1",
 		"serving " + preset + " --load fast":                                        `--load: "fast" is not a load: write recorded, concurrency:8 or 300/min`,
 		"serving " + preset + " --format x":                                         "--format: want",
-		"serving " + preset + " --hardware 8xH100":                                  "say what serves",
+		"serving " + preset + " --set hardware=8xH100":                              "say what serves",
 		"serving " + preset + " --slo x":                                            "--slo:",
 		"serving " + preset + " --model a=preset:t4":                                "no --url, --preset or --costs",
 		"serving --model a=preset:none":                                             "unknown preset: want one of l4-",

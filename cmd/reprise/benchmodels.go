@@ -69,7 +69,7 @@ func (f *benchFlags) columns(cmd *cobra.Command) ([]bench.Column, error) {
 		}
 		about := result.Redact(s.Command.String())
 		out = append(out, bench.Column{Name: name,
-			About: strings.TrimSpace(about + " " + result.Redact(bench.QuoteWords(c.words()))), Target: served,
+			About: strings.TrimSpace(about + " " + result.Redact(bench.QuoteWords(c.words("")))), Target: served,
 			Close: served.Close,
 			Command: func(t bench.Trial) string {
 				return "# the engine, here at port 8000: " + strings.ReplaceAll(about, "{port}", "8000") + "\n" +
@@ -114,7 +114,7 @@ func (f *benchFlags) columnFlags(cmd *cobra.Command, more ...[2]string) (*column
 	c.trial.Live.Deployment.Register(c.cmd)
 	var err error
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
-		if fl.Lookup(flag.Name) == nil || flag.Name == "model" {
+		if fl.Lookup(flag.Name) == nil || flag.Name == "model" || flag.Name == "set" {
 			return
 		}
 		for _, v := range cli.FlagValues(flag) {
@@ -162,27 +162,30 @@ func (f *benchFlags) column(cmd *cobra.Command, name, address string) (bench.Col
 		return bench.Column{}, err
 	}
 	target, err := c.trial.Target(c.cmd)
-	out := bench.Column{Name: name, About: result.Redact(bench.QuoteWords(c.words())), Target: target}
+	out := bench.Column{Name: name, About: result.Redact(bench.QuoteWords(c.words(""))), Target: target}
 	_, out.Empty = target.(runs.SimulatedTarget)
 	command := "replay"
 	if out.Empty {
 		command = "simulate"
 		if d, derr := c.trial.Live.Deployment.Serving(); err == nil && (d != nil || derr != nil) {
 			err = cmp.Or(derr, cli.Usagef(
-				"--hardware, --engine and the like say what serves, and %s is a model of that", name))
+				"hardware, engine and the like say what serves, and %s is a model of that", name))
 		}
 	}
 	out.Command = func(t bench.Trial) string { return c.command(command, t) }
 	return out, err
 }
 
-// words are the flags as they are typed, in the order of the alphabet.
-func (c *columnFlags) words() []string {
+// words are the flags and settings as they are typed to a command, in the order of the alphabet. Without a command
+// all are as flags: what says which target it was, since before there were settings.
+func (c *columnFlags) words(command string) []string {
 	var out []string
 	c.cmd.Flags().Visit(func(flag *pflag.Flag) {
 		for _, v := range cli.FlagValues(flag) {
 			switch {
 			case flag.Name == "quiet":
+			case flags.IsSettingOf(command, flag.Name):
+				out = append(out, "--set", flag.Name+"="+v)
 			case flag.Name == "url":
 				if u, err := url.Parse(v); err == nil && u.User != nil {
 					u.User = nil // a password may be in it
@@ -202,9 +205,13 @@ func (c *columnFlags) words() []string {
 // command is the command line that makes a trial by hand.
 func (c *columnFlags) command(name string, t bench.Trial) string {
 	words := []string{"reprise", name, t.Workload}
-	words = append(words, c.words()...)
+	words = append(words, c.words(name)...)
 	add := func(flag, value string, given bool) {
-		if given {
+		switch {
+		case !given:
+		case flags.IsSettingOf(name, flag):
+			words = append(words, "--set", flag+"="+value)
+		default:
 			words = append(words, "--"+flag, value)
 		}
 	}

@@ -56,7 +56,7 @@ func TestCacheSalt(t *testing.T) {
 		if salted := cached("--api", api, "--extra-body", `{"cache_salt":"run-`+api+`"}`); fmt.Sprint(salted) != fmt.Sprint(first) {
 			t.Errorf("%s, a salt of the run's own: %v, want those of a cold cache, %v", api, salted, first)
 		}
-		tenants := cached("--api", api, "--extra-body", `{"cache_salt":"other"}`, "--row-extra", salts)
+		tenants := cached("--api", api, "--extra-body", `{"cache_salt":"other"}`, "--set", "row-extra="+salts)
 		for i, n := range tenants {
 			if hit := n > 100; hit != (i > 1) {
 				t.Errorf("%s, row %d of tenant %d: %d tokens cached", api, i, i%2, n)

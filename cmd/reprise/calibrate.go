@@ -38,18 +38,8 @@ stands for all results in it, such as those of a sweep.
 
 engine.yaml is taken wherever --preset is: simulate, serve, sweep, compare, bench,
 capacity. It holds the costs with 95 % intervals, the results that they are from, and how
-far the model is from requests that it was not fitted to: of three loads or more each is
-predicted by a fit to the others; of fewer, the second half of each run by a fit to the
-first halves.
-
-A cost without an effect in the results that can be told from the others' is 0, and the
-output says up to where the results allow it. Limits that made requests wait
-(max_num_seqs, kv_tokens) and the step budget are fitted where the results show them,
-unless the server stated them when it was recorded, or a flag does. Whether prompts are
-cached is as recorded.
-
-It ends with the loads that are missing for a good fit, and the sweep that would record
-them.`,
+far the model is from requests that it was not fitted to. It ends with the loads that are
+missing for a good fit, and the sweep that would record them. docs/calibrate.md says more.`,
 		Example: `  reprise calibrate levels -o engine.yaml
   reprise calibrate r1.parquet r2.parquet --max-num-seqs 256
   reprise simulate w.parquet --preset engine.yaml`,
@@ -75,9 +65,6 @@ them.`,
 }
 
 func (f *calibrateFlags) run(cmd *cobra.Command, args []string) error {
-	if s := f.stated; min(s.KVTokens, s.MaxSeqs, s.MaxBatchTokens, s.BlockSize) < 0 {
-		return cli.Usagef("--kv-tokens, --max-num-seqs, --max-num-batched-tokens and --block-size must not be negative")
-	}
 	if f.out != "" && f.out != cli.Standard && !flags.IsEngineFile(f.out) {
 		return cli.Usagef("-o: an engine is a .yaml file, by which --preset knows it: such as engine.yaml")
 	}

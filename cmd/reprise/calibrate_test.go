@@ -155,8 +155,8 @@ func TestBeyondWhatACalibrationCovers(t *testing.T) {
 		"sweep chat --concurrencies 1,40 --level-duration 20s --no-confirm -o s --html s.html": "",
 		"sweep --frontier --lengths 8k/32 --concurrencies 1 --html f.html":                     "sweep --frontier --lengths 8k/32 --concurrencies 1 --json",
 		"bench b.yaml -o b": "",
-		"compare w.parquet --set-b max-num-seqs=8 --rounds 5 --concurrency 40 -o c --html c.html":                           "",
-		"capacity chat --rates 1,400 --level-duration 5s --level-requests 0 --no-confirm --target-rate 1 --past-saturation": "",
+		"compare w.parquet --set-b max-num-seqs=8 --rounds 5 --concurrency 40 -o c --html c.html":                               "",
+		"capacity chat --rates 1,400 --level-duration 5s --level-requests 0 --no-confirm --target-rate 1 --set past-saturation": "",
 	} {
 		out, errs, code := reprise(t, append(strings.Fields(line), "--preset", "engine.yaml")...)
 		if code == cli.Usage || code == cli.Failure || !strings.Contains(strings.Join(strings.Fields(out), " "), says) {

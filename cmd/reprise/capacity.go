@@ -49,16 +49,13 @@ func capacityCommand() *cobra.Command {
 sessions or a rate of sessions, divided by the highest load within the contract that a sweep
 of the same kind found, rounded up, with headroom, and rounded up again:
 
-  instances = ceil(target ÷ highest), with headroom = ceil(instances × (1 + headroom))
+  instances = ceil(target ÷ highest)
+  with headroom = ceil(instances × (1 + headroom))` + flags.ListsBegin + `
 
-It gives a range, from the runs of the sweep that met or failed the contract beyond
-chance. Given a workload instead of a sweep, it sweeps first, with the flags of reprise
-sweep.
-
-With a price or --watts it computes the cost: all GPUs are paid for, idle headroom
-included, and output tokens share it (with --slo in the sweep, also only those of
-requests that met it). The price is --price-per-gpu-hour, else that of --contract, a file
-with the same clauses, else that of the sweep's contract.`,
+Given a workload instead of a sweep, it sweeps first, with the flags of reprise sweep. With a
+price or --watts it computes the cost: all GPUs are paid for, idle headroom included, and
+output tokens share it. The price is --price-per-gpu-hour, else that of --contract, else that
+of the sweep's contract. docs/capacity.md says more.`,
 		Example: `  reprise capacity chat --preset document-h100-llama-70b --contract contract.yaml --rates 20,25 --sustain 0s --target-rate 100 --gpus-per-instance 8
   reprise sweep chat --preset document-h100-llama-70b --rates 20,25 --sustain 0s -o swept
   reprise capacity swept --target-rate 100 --gpus-per-instance 8 --price-per-gpu-hour 2.5`,
@@ -67,6 +64,7 @@ with the same clauses, else that of the sweep's contract.`,
 	}
 	f.sweep.register(cmd)
 	fl := cmd.Flags()
+	flags.Demote(fl, "serve-cmd", "vary", "trust", "clause", "sessions", "adaptive", "precision")
 	demand, demandRest := flags.Sections(fl, "Demand")
 	results, _ := flags.Sections(fl, flags.ResultsFlags)
 	demand.RateVar(&f.target, "target-rate", 0, "rate to serve, in requests per second")
@@ -175,13 +173,13 @@ func (f *capacityFlags) measured(cmd *cobra.Command, path string) (r bench.Sweep
 // ofDemand are the flags of capacity that are not those of a sweep.
 var ofDemand = []string{"target-rate", "target-sessions", "target-session-rate", "gpus-per-instance", "headroom",
 	"watts", "price-per-kwh", "price-per-gpu-hour", "contract", "json", "html", "overwrite", "details",
-	"quiet", "config"}
+	"quiet", "config", "set"}
 
 // alone refuses flags of a sweep where there is one.
 func (f *capacityFlags) alone(cmd *cobra.Command, path string) (err error) {
 	cmd.Flags().Visit(func(fl *pflag.Flag) {
 		if !slices.Contains(ofDemand, fl.Name) && !flags.SetByVariable(fl) {
-			err = cli.Usagef("--%s is a flag of a sweep, and %s is a finished sweep", fl.Name, path)
+			err = cli.Usagef("%s is for making a sweep, and %s is a finished one", flags.Spelled(fl), path)
 		}
 	})
 	return err

@@ -128,7 +128,7 @@ func TestSchedules(t *testing.T) {
 	long(t)
 	workload := filepath.Join(t.TempDir(), "w.parquet")
 	must(t, "synth", "baseline", "-n", "40", "-o", workload)
-	run, results, said := replayed(t, workload, "--rate", "constant:100", "--open-loop", "--warmup", "10", "--cooldown", "50ms", "--details")
+	run, results, said := replayed(t, workload, "--rate", "constant:100", "--open-loop", "--warmup", "10", "--set", "cooldown=50ms", "--details")
 	for i, r := range results {
 		if want := int64(i+1) * 10e6; r.DueNS != want {
 			t.Errorf("row %d: due %d, want %d", i, r.DueNS, want)
@@ -147,7 +147,7 @@ func TestSchedules(t *testing.T) {
 	}
 	for _, args := range [][]string{
 		{"--concurrency", "2", "--rate", "poisson:2"}, {"--concurrency", "2", "--speed", "2"}, {"--concurrency", "2", "--open-loop"},
-		{"--concurrency", "2", "--max-in-flight", "4"}, {"--rate", "fast"}, {"--warmup", "-1"}, {"--cooldown", "soon"}, {"--duration", "-1s"},
+		{"--concurrency", "2", "--max-in-flight", "4"}, {"--rate", "fast"}, {"--warmup", "-1"}, {"--set", "cooldown=soon"}, {"--duration", "-1s"},
 		{"--rate", "poisson:2", "--speed", "2", "--open-loop"}, {"--concurrency", "-1"},
 	} {
 		if _, errs, code := reprise(t, append([]string{"replay", workload, "-o", "r.parquet"}, args...)...); code != cli.Usage {

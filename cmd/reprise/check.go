@@ -53,11 +53,7 @@ The exit code is 0 when a replay can measure the server, 3 when something is in 
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.check(cmd) },
 	}
 	fl := cmd.Flags()
-	of := new(cobra.Command)
-	f.target.Register(of)
-	for _, name := range targetsOfCheck {
-		fl.AddFlag(of.Flags().Lookup(name))
-	}
+	flags.Borrow(fl, f.target.Register, targetsOfCheck...)
 	fl.Lookup("api").Usage = "send prompts to this API alone: completions, chat, responses, messages or embeddings. " +
 		"By default to each that the server has"
 	fl.Lookup("api").DefValue = ""

@@ -53,26 +53,14 @@ func compareCommand() *cobra.Command {
 in rounds, one run of each in every round, with the same requests at the same times, in
 alternating order; every round has new arrivals and prompts.
 
-The servers are --url-a and --url-b, whose prefix caches are emptied before each run
-unless --cache says otherwise; simulated engines (--preset, --set-b, --costs-b); or one
-engine with two settings, started and stopped in turn (--serve-cmd, --vary x=A,B). The
-results are kept in a directory, where a stopped comparison continues, also with more
---rounds. Recorded results can be compared by naming them or their directory.
-
-The primary metric is tested with Wilcoxon's exact signed-rank test over the rounds.
-Whatever it says, B is worse if any latency that users feel is significantly slower (p50,
-p95 or p99 of TTFT, TPOT, ITL, E2E or session time) or more requests fail; these are
-tested together, with one correction. If the difference is not significant, the smallest
-effect is given that the rounds would have found. A verdict needs six rounds, eight at the
-default alpha of 0.01. --loop makes long rounds of a short workload.
-
---a and --b name the runs in the order of their rounds; --arm NAME=FILE compares more
-servers with the first. Two single results give intervals and no verdict, since they
-cannot tell a change from noise between runs. --production compares the latencies that a
-trace recorded with a replay of it, row by row.
-
 The exit code is 4 if a run cannot be trusted, and with --gate 3 if B is significantly
-worse.`,
+worse.` + flags.ListsBegin + `
+
+The servers are --url-a and --url-b; simulated engines (--preset, --set-b, --costs-b); or one
+engine with two settings, started and stopped in turn (--serve-cmd, --vary x=A,B). A stopped
+comparison continues in its directory, also with more --rounds. Recorded results can be
+compared by naming them or their directory: --a and --b in the order of the rounds, and --arm
+NAME=FILE for more servers. docs/compare.md says how a verdict is reached.`,
 		Example: `  reprise compare w.parquet --preset l4-qwen2.5-0.5b --costs-b step=5.7ms --rate poisson:20 -o rounds
   reprise compare w.parquet --preset l4-qwen2.5-0.5b --set-b no-prefix-caching --rate poisson:20 -o caching
   reprise compare rounds --name-a old --name-b new --detect 3% --html compare.html
@@ -97,8 +85,7 @@ worse.`,
 	recordedRunsRest.StringVar(&f.names[1], "name-b", "", "name of the second server; by default B")
 	recordedRunsRest.StringArrayVar(&f.arms, "arm", nil,
 		"results of a server, as `NAME=FILE`, instead of --a and --b; repeatable. All are compared with the first name")
-	recordedRunsRest.StringArrayVar(&f.aa, "aa", nil,
-		"results of the first server against itself, two `files` a round, to measure noise; repeatable")
+	recordedRunsRest.StringArrayVar(&f.aa, "aa", nil, "")
 	recordedRuns.StringVar(&f.production, "production", "",
 		"`trace` whose recorded TTFT and E2E are compared with a replay of it")
 	judgement.MetricVar(&f.primary, "primary",
@@ -177,9 +164,10 @@ func (f *compareFlags) compare(cmd *cobra.Command, args []string) (c compare.Com
 		return f.live(cmd, args[0], o)
 	}
 	cmd.Flags().Visit(func(fl *pflag.Flag) {
-		if !f.readers[fl.Name] && fl.Name != "quiet" && fl.Name != "config" && !flags.SetByVariable(fl) && err == nil {
-			err = cli.Usagef("--%s is about making rounds: name the servers, by --url-a and --url-b or --preset-a "+
-				"and --preset-b", fl.Name)
+		read := f.readers[fl.Name] || slices.Contains([]string{"quiet", "config", "set"}, fl.Name)
+		if !read && !flags.SetByVariable(fl) && err == nil {
+			err = cli.Usagef("%s is about making rounds: name the servers, by --url-a and --url-b or --preset-a "+
+				"and --preset-b", flags.Spelled(fl))
 		}
 	})
 	if err != nil {
@@ -310,7 +298,7 @@ func (f *compareFlags) recorded(args []string) (arms []recordedArm, err error) {
 		}
 	}
 	if len(f.aa)%2 != 0 {
-		return nil, cli.Usagef("--aa: want two runs of every round")
+		return nil, cli.Usagef("--set aa: want two runs of every round")
 	}
 	return arms, f.gated(len(arms[0].files), len(arms)-1)
 }

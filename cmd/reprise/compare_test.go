@@ -35,7 +35,7 @@ func TestCompareRounds(t *testing.T) {
 	long(t)
 	t.Chdir(t.TempDir())
 	must(t, "synth", "chat", "-n", "150", "-o", "w.parquet")
-	slower := []string{"--costs-b", "step=7ms,prefill-token=30us,request=30ms", "--rounds", "8", "--aa-rounds", "2"}
+	slower := []string{"--costs-b", "step=7ms,prefill-token=30us,request=30ms", "--rounds", "8", "--set", "aa-rounds=2"}
 	out, errs, code := reprise(t, labArgs(slower...)...)
 	c := readComparison(t, out)
 	if v := c.Versus[0]; code != cli.Good || v.Decision != compare.Worse || v.Rounds != 8 || v.Metrics[0].Noise.From != "aa_rounds" || c.Tier != "public" && c.Tier != "" {
@@ -124,7 +124,7 @@ func TestCompareGateOfLostCache(t *testing.T) {
 	t.Chdir(t.TempDir())
 	must(t, "synth", "prefix_caching", "-n", "120", "-o", "w.parquet")
 	gate := func(dir string, more ...string) (string, int) {
-		out, errs, code := reprise(t, append([]string{"compare", "w.parquet", "--preset", "l4-qwen2.5-0.5b", "--rate", "poisson:4", "--noise", "speed=2%,drift=1%,late=1ms",
+		out, errs, code := reprise(t, append([]string{"compare", "w.parquet", "--preset", "l4-qwen2.5-0.5b", "--rate", "poisson:4", "--set", "noise=speed=2%,drift=1%,late=1ms",
 			"--primary", "mean_tpot", "--rounds", "8", "--gate", "-o", dir}, more...)...)
 		return out + errs, code
 	}
@@ -146,7 +146,7 @@ func TestCompareGateOfLostCache(t *testing.T) {
 func TestCompareSet(t *testing.T) {
 	t.Chdir(t.TempDir())
 	must(t, "synth", "prefix_caching", "-n", "40", "-o", "w.parquet")
-	must(t, labArgs("--set-b", "no-prefix-caching", "--set-b=block-size=32", "--block-size", "64", "--rounds", "1", "--loop", "--duration", "10s", "--warmup", "0")...)
+	must(t, labArgs("--set-b", "no-prefix-caching", "--set-b=block-size=32", "--set", "block-size=64", "--rounds", "1", "--loop", "--duration", "10s", "--warmup", "0")...)
 	for side, want := range map[string]struct {
 		block int
 		hits  bool
@@ -209,7 +209,7 @@ func TestCompareColdWithoutReset(t *testing.T) {
 		"one server":  {strings.Replace(a.url, "127.0.0.1", "localhost", 1) + "/v1", 6},
 	} {
 		dir := filepath.Join(t.TempDir(), "rounds")
-		args := []string{"compare", w, "--url-a", a.url, "--url-b", c.b, "-o", dir, "--cache", "cold", "--rounds", "2", "--aa-rounds", "1", "--rest", "0s", "--concurrency", "1",
+		args := []string{"compare", w, "--url-a", a.url, "--url-b", c.b, "-o", dir, "--cache", "cold", "--rounds", "2", "--set", "aa-rounds=1", "--rest", "0s", "--concurrency", "1",
 			"--max-requests", "40", "--warmup", "0", "--connections", "pooled", "--max-lag", "1h", "--max-stall-ttft", "-1", "--max-stall-gap", "-1", "--max-lag-p50", "1h", "--max-lag-drift", "1h", "--primary", "p50_ttft", "--json", "--quiet"}
 		out, errs, code := reprise(t, args...)
 		if code != cli.Good && code != cli.Untrusted {
@@ -293,12 +293,12 @@ func TestCompareUsage(t *testing.T) {
 		"at least two results":                 "w.parquet",
 		"in one way":                           "a b --a c",
 		"A has 2 runs and B has 1":             "--a a --a b --b c",
-		"two runs of every round":              "--a a --b b --aa c",
+		"two runs of every round":              "--a a --b b --set aa=c",
 		"name two servers":                     "--arm x=a",
 		"want NAME=FILE":                       "--arm a",
 		"want a change in percent":             "a b --detect 3",
-		"--pilot-rounds: from 3":               "w.parquet --preset l4-qwen2.5-0.5b --pilot-rounds 0 --detect 3% -o d",
-		"write measured, 2% or":                "w.parquet --preset l4-qwen2.5-0.5b --noise much -o d",
+		"--set pilot-rounds: from 3":           "w.parquet --preset l4-qwen2.5-0.5b --set pilot-rounds=0 --detect 3% -o d",
+		"write measured, 2% or":                "w.parquet --preset l4-qwen2.5-0.5b --set noise=much -o d",
 		"--primary: say which ttft":            "a b --primary ttft",
 		"alpha":                                "a b --alpha 0.9",
 		"one replay cannot":                    "--production w.parquet r.parquet --gate",
@@ -391,7 +391,7 @@ func TestCompareNames(t *testing.T) {
 func TestComparePlan(t *testing.T) {
 	t.Chdir(t.TempDir())
 	must(t, "synth", "chat", "-n", "120", "-o", "w.parquet")
-	args := []string{"compare", "w.parquet", "--preset", "l4-qwen2.5-0.5b", "--costs-b", "step=7.5ms,prefill-token=36us,request=36ms", "--rate", "poisson:10", "--noise", "speed=4%,drift=1%,late=1ms",
+	args := []string{"compare", "w.parquet", "--preset", "l4-qwen2.5-0.5b", "--costs-b", "step=7.5ms,prefill-token=36us,request=36ms", "--rate", "poisson:10", "--set", "noise=speed=4%,drift=1%,late=1ms",
 		"--alpha", "0.05", "--detect", "5%", "-o", "rounds", "--json"}
 	out, errs, code := reprise(t, args...)
 	c := readComparison(t, out)

@@ -124,10 +124,17 @@ func completeIn(cmd *cobra.Command, values map[string][]string) {
 	} else if names != nil {
 		cmd.ValidArgsFunction = offer(names, false, cobra.ShellCompDirectiveDefault)
 	}
+	var set []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		offered, ok := values[cmd.Name()+" "+f.Name]
 		if !ok {
 			offered, ok = values[f.Name]
+		}
+		if cli.IsSetting(f) {
+			for _, value := range append(offered[:len(offered):len(offered)], "") {
+				set = append(set, f.Name+"="+value)
+			}
+			return
 		}
 		what, _ := pflag.UnquoteUsage(f)
 		directive := cobra.ShellCompDirectiveDefault // files
@@ -145,6 +152,8 @@ func completeIn(cmd *cobra.Command, values map[string][]string) {
 				offered = append(offered, m[1])
 			}
 			directive = cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
+		case f.Name == "set":
+			return // below
 		case what == "directory":
 			directive = cobra.ShellCompDirectiveFilterDirs
 		case f.Name == "config" || f.Name == "target" || f.Name == "contract":
@@ -158,6 +167,8 @@ func completeIn(cmd *cobra.Command, values map[string][]string) {
 		// it fails for flags that there are not
 		_ = cmd.RegisterFlagCompletionFunc(f.Name, offer(offered, list, directive))
 	})
+	_ = cmd.RegisterFlagCompletionFunc("set", offer(set, false,
+		cobra.ShellCompDirectiveNoSpace|cobra.ShellCompDirectiveNoFileComp))
 	for _, sub := range cmd.Commands() {
 		completeIn(sub, values)
 	}

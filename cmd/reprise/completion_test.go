@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+
+	"reprise/cmd/reprise/internal/flags"
 )
 
 // Every shell gets a script, and flags are completed.
@@ -52,6 +54,8 @@ func TestCompletedValues(t *testing.T) {
 		{"report --format ju", "junit", ":4"},
 		{"bench --format ", "text markdown json", ":4"},
 		{"bench serv", "serving server", ":0"},
+		{"replay --set gap", "gap-cap=", ":6"},
+		{"replay --set recycle=s", "recycle=salt recycle=same recycle=stop", ":6"},
 		{"replay --timeout ", "", ":4"}, // a number: no files
 		{"replay --config ", "yaml yml", ":8"},
 		{"bench --output ", "", ":16"},
@@ -78,7 +82,7 @@ func TestEveryListIsCompleted(t *testing.T) {
 	for _, cmd := range allCommands() {
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
 			what, usage := pflag.UnquoteUsage(f)
-			if what == "file" || !namedValues.MatchString(usage) || f.Hidden || !strings.HasPrefix(f.Value.Type(), "string") {
+			if what == "file" || !namedValues.MatchString(usage) || !flags.Offered(f) || !strings.HasPrefix(f.Value.Type(), "string") {
 				return
 			}
 			if values[f.Name] == nil && values[cmd.Name()+" "+f.Name] == nil {

@@ -85,7 +85,7 @@ func (d *demo) run() error {
 		}
 		cli.Notef(d.cmd, "[%d/5] %-8s %s", i+1, stage.name, came)
 	}
-	if asJSON, _ := d.cmd.Flags().GetBool("json"); asJSON {
+	if cli.On(d.cmd, "json") {
 		return cli.WriteJSON(d.cmd.OutOrStdout(), d.summary)
 	}
 	cli.Notef(d.cmd, "")

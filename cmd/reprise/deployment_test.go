@@ -22,8 +22,8 @@ func TestReplayEnvironment(t *testing.T) {
 	}
 	must(t, "import", file("log.jsonl"), "-o", file("t.parquet"))
 	must(t, "synth", "--mirror", file("t.parquet"), "-o", file("w.parquet"))
-	text := must(t, "replay", file("w.parquet"), "--url", simulate(t), "-o", file("r.parquet"), "--quiet", "--details", "--hardware", "8xH100, 80GB, NVLink", "--model-size", "70B",
-		"--quantization", "fp8", "--tp", "8", "--engine", "vllm 0.11.0", "--engine-flags", "--max-num-seqs 256 --api-key PLANTED")
+	text := must(t, "replay", file("w.parquet"), "--url", simulate(t), "-o", file("r.parquet"), "--quiet", "--details", "--set", "hardware=8xH100, 80GB, NVLink", "--set", "model-size=70B",
+		"--set", "quantization=fp8", "--set", "tp=8", "--set", "engine=vllm 0.11.0", "--set", "engine-flags=--max-num-seqs 256 --api-key PLANTED")
 	for _, want := range []string{"gpus: 8 × H100, 80 GB each, NVLink, as given", "engine: vllm 0.11.0 (as given)", "70B parameters, fp8, TP 8", runtime.GOOS + "/" + runtime.GOARCH} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the report does not say %q", want)
@@ -65,7 +65,7 @@ func environmentOf(t *testing.T, results string) *result.Environment {
 
 func TestDeploymentFlags(t *testing.T) {
 	for _, args := range [][]string{
-		{"--hardware", "0xH100"}, {"--model-size", "big"}, {"--tp", "-1"}, {"--engine-flags", strings.Repeat("x", flags.MaxNote+1)},
+		{"--set", "hardware=0xH100"}, {"--set", "model-size=big"}, {"--set", "tp=-1"}, {"--set", "engine-flags=" + strings.Repeat("x", flags.MaxNote+1)},
 	} {
 		if _, errs, code := reprise(t, append([]string{"replay", "absent.parquet", "-o", "r.parquet"}, args...)...); code != cli.Usage || !strings.Contains(errs, args[0]) {
 			t.Errorf("%v: exit code %d, %s", args[0], code, errs)

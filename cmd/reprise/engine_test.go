@@ -314,7 +314,7 @@ func TestEngineServeCommand(t *testing.T) {
 	if err := os.WriteFile("s.yaml", []byte(suite), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, errs, code := reprise(t, "bench", "s.yaml", "--serve-cmd", engine, "--vary", "n=1,8", "--tokenizer", tokenizer, "--ready-timeout", "10m", "-o", "out", "--quiet", "--details")
+	out, errs, code := reprise(t, "bench", "s.yaml", "--serve-cmd", engine, "--vary", "n=1,8", "--tokenizer", tokenizer, "--set", "ready-timeout=10m", "-o", "out", "--quiet", "--details")
 	if code != cli.Good && code != cli.Untrusted {
 		t.Fatalf("exit code %d\n%s\n%s", code, errs, out)
 	}

@@ -49,7 +49,7 @@ func TestHelpExamples(t *testing.T) {
 	}
 	var beside sync.WaitGroup
 	defer beside.Wait()
-	commands := rootCommand().Commands()
+	commands := rootCommand(nil).Commands()
 	for _, cmd := range commands {
 		commands = append(commands, cmd.Commands()...)
 	}

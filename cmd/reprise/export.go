@@ -46,8 +46,8 @@ with exactly the tokens of each row.
 
 Results of replay or simulate become a table for pandas, Polars, DuckDB or a
 spreadsheet, with a row for each request: ttft_ms, e2e_ms, tpot_ms, send_lag_ms, tokens,
-status. It is Parquet if -o ends in .parquet, else CSV. Several results files become one
-table, with their names in the column run. docs/data.md describes the columns.
+status. Several results files become one table, with their names in the column run.
+docs/data.md describes the columns.
 
 --to hf makes a folder of a released trace, ready to be pushed to Hugging Face: the
 Parquet, a dataset card, Croissant metadata, the privacy card, a citation file and
@@ -293,7 +293,7 @@ type tableWritten struct {
 }
 
 func (w tableWritten) say(cmd *cobra.Command) error {
-	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
+	if cli.On(cmd, "json") {
 		return cli.WriteJSON(cmd.OutOrStdout(), w)
 	}
 	says := []string{fmt.Sprintf("%s: %s of %s", outputName(w.File), page.Many(w.Requests, "request"),

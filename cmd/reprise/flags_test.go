@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -11,13 +12,13 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
-	"reprise/trace/page"
 )
 
 // allCommands are the commands that do something, with those below others.
 func allCommands() (all []*cobra.Command) {
-	list := rootCommand().Commands()
+	list := rootCommand(nil).Commands()
 	for i := 0; i < len(list); i++ {
 		list = append(list, list[i].Commands()...)
 		if list[i].Runnable() && list[i].IsAvailableCommand() {
@@ -30,11 +31,11 @@ func allCommands() (all []*cobra.Command) {
 // Every flag with a number refuses what is none, and shows how to write one. No text of
 // the standard library gets out.
 func TestEveryNumberIsRefusedWell(t *testing.T) {
-	good := regexp.MustCompile(`^--[a-z0-9-]+: "\?!" is not .+: write .+, .+ or .+$`)
+	good := regexp.MustCompile(`^--(set )?[a-z0-9-]+: "\?!" is not .+: write .+, .+ or .+$`)
 	numbers := 0
 	for _, cmd := range allCommands() {
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			if f.Hidden {
+			if !flags.Offered(f) {
 				return
 			}
 			err := cmd.Flags().Set(f.Name, "?!")
@@ -42,7 +43,7 @@ func TestEveryNumberIsRefusedWell(t *testing.T) {
 			case "string", "stringArray", "stringSlice":
 				return
 			case "bool":
-				if want := "--" + f.Name + `: "?!" is neither true nor false`; err == nil || flags.Mistake(cmd, err).Error() != want {
+				if want := flags.Spelled(f) + `: "?!" is neither true nor false`; err == nil || flags.Mistake(cmd, err).Error() != want {
 					t.Errorf("%s --%s: %v", cmd.CommandPath(), f.Name, err)
 				}
 				return
@@ -78,10 +79,34 @@ func TestMistakesOnTheCommandLine(t *testing.T) {
 	}
 }
 
+// Budgets of help, which only sink: what few people type is a setting, see flags/section.go.
+const (
+	mostHelpLines     = 90
+	mostDistinctFlags = 255
+)
+
+var mostFlags = map[string]int{"reprise replay": 75, "reprise sweep": 70, "reprise compare": 75, "reprise capacity": 75, "reprise bench": 60}
+
 // The help of every command fits a screen and a half: at most so many flags, each in a
 // section, in 80 columns, with defaults as people write them. --help-all has all of them.
 func TestHelp(t *testing.T) {
 	t.Setenv("COLUMNS", "80")
+	distinct, rows := map[string]bool{}, map[string]bool{} // rows of the table of settings that no command has
+	table, err := os.ReadFile("internal/flags/settings.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(table)) {
+		rows[regexp.MustCompile(`^[a-z0-9-]+`).FindString(line)] = true
+	}
+	defer func() {
+		if len(rows) > 0 {
+			t.Errorf("no command has the settings %v", rows)
+		}
+		if len(distinct) > mostDistinctFlags {
+			t.Errorf("there are %d distinct flags, want %d at most", len(distinct), mostDistinctFlags)
+		}
+	}()
 	for _, cmd := range allCommands() {
 		path := strings.Fields(cmd.CommandPath())[1:]
 		help, _, code := reprise(t, append(path, "--help")...)
@@ -89,11 +114,26 @@ func TestHelp(t *testing.T) {
 		if code != 0 || codeAll != 0 {
 			t.Errorf("%s: exit codes %d and %d", path, code, codeAll)
 		}
-		shown, rest := 0, 0
+		if n := strings.Count(help, "\n"); n > mostHelpLines {
+			t.Errorf("%s --help has %d lines, want %d at most", path, n, mostHelpLines)
+		}
+		help, last, _ := strings.Cut(help, "\nExamples:\n")
+		if strings.Contains(last, "\n\n") || last == "" {
+			t.Errorf("%s --help does not end in examples", path)
+		}
+		shown, rest, set := 0, 0, 0
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			if f.Hidden {
+			if !flags.Offered(f) {
 				return
 			}
+			if cli.IsSetting(f) {
+				delete(rows, f.Name)
+				if set++; f.Usage == "" || !regexp.MustCompile(`(?m)^ +`+f.Name+`( |$)`).MatchString(all) {
+					t.Errorf("%s --help-all has no setting %s", path, f.Name)
+				}
+				return
+			}
+			distinct[f.Name] = true
 			if len(f.Annotations["reprise_section"]) != 1 {
 				t.Errorf("%s --%s is in no section", path, f.Name)
 			}
@@ -110,11 +150,13 @@ func TestHelp(t *testing.T) {
 		if shown > flags.MostEveryday {
 			t.Errorf("%s --help shows %d flags, want %d at most: declare some with the rest of their section", path, shown, flags.MostEveryday)
 		}
-		if want := fmt.Sprintf("\n%s: %s --help-all\n", page.Many(int64(rest), "more flag"), cmd.CommandPath()); rest > 0 != strings.Contains(help, want) {
-			t.Errorf("%s --help does not say that %d more flags are there", path, rest)
+		if most, limited := mostFlags[cmd.CommandPath()]; limited && shown+rest > most {
+			t.Errorf("%s has %d flags, want %d at most: make settings of those that few people type", path, shown+rest, most)
 		}
-		_, list, _ := strings.Cut(all, "\nResults:\n")
-		for line := range strings.SplitSeq(list, "\n") {
+		if n := rest + set; n > 0 && !strings.Contains(help, fmt.Sprintf("\n%d more: %s --help-all\n", n, cmd.CommandPath())) {
+			t.Errorf("%s --help does not say %d more", path, n)
+		}
+		for line := range strings.SplitSeq(help+all, "\n") {
 			if n := utf8.RuneCountInString(line); n > 80 && !strings.Contains(line, "=") || strings.Contains(line, "default -") || strings.Contains(line, "0m0s") || strings.Contains(line, "default [") {
 				t.Errorf("%s --help-all, %d columns: %s", path, n, line)
 			}

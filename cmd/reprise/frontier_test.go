@@ -71,7 +71,7 @@ func TestFrontierMistakes(t *testing.T) {
 	for line, want := range map[string]string{
 		"sweep chat --frontier --preset l4-qwen2.5-0.5b": "--frontier makes its own requests, see --lengths, and an argument is the directory of an earlier frontier (-o): there is no file chat",
 		"sweep --frontier": "no engine given: --preset",
-		"sweep --frontier --url http://localhost:1 --kv-tokens 5":       "--kv-tokens is a flag of a simulated engine",
+		"sweep --frontier --url http://localhost:1 --set kv-tokens=5":   "--set kv-tokens is of a simulated engine",
 		"sweep --frontier --url http://h:1 --url http://h:1":            "--url: h:1 is there twice",
 		"sweep --frontier --serve-cmd x":                                "--serve-cmd cannot be used with --frontier: start the server",
 		frontier + "--rates 2,1":                                        "rates are above 0, in ascending order",
@@ -119,7 +119,7 @@ func TestFrontierOfServers(t *testing.T) {
 	defer server.Close()
 	const off = "max-lag=off,max-lag-p50=off,max-lag-p999=off,max-lag-drift=off,max-cpu=off,max-gc-pause=off,max-stall=off,max-stall-ttft=off,max-stall-gap=off,max-clock-jump=off"
 	var r bench.FrontierResult
-	out := must(t, "sweep", "--frontier", "--preset", "l4-qwen2.5-0.5b", "--url", server.URL, "--engine", "sim 1", "--hardware", "2xL4", "--lengths", "16/8", "--concurrencies", "1,2",
+	out := must(t, "sweep", "--frontier", "--preset", "l4-qwen2.5-0.5b", "--url", server.URL, "--set", "engine=sim 1", "--set", "hardware=2xL4", "--lengths", "16/8", "--concurrencies", "1,2",
 		"--rates", "40", "--level-duration", "200ms", "--level-requests", "8", "--price-per-gpu-hour", "l4=0.8", "--trust", off, "--json", "-o", "a", "--quiet")
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
 		t.Fatal(err)

@@ -46,11 +46,11 @@ large it was, with keyed ids of its prefix blocks instead of its text.
 A log is a file, a directory, a quoted pattern such as 'logs/*.jsonl.gz', or - for stdin,
 plain, gzip or zstd. Several files are one source. Its format is detected by content.
 
+For a log of another format, import lists its fields and proposes a --map; --inspect does
+that for any log.` + flags.ListsBegin + `
+
 Formats:
 ` + cli.HelpList(datasets.Formats(), 18, func(f datasets.Format) (string, string) { return f.Name, f.About }) + `
-For a log of another format, import lists its fields and proposes a --map. --inspect does
-that for any log.
-
 To export the spend logs of a LiteLLM gateway, run this in psql on its database:
 
   ` + strings.ReplaceAll(datasets.LiteLLMQuery(), "\n", "\n  ") + `

@@ -86,8 +86,8 @@ func TestShardKeyIsNotWritten(t *testing.T) {
 	var said bytes.Buffer
 	seen := 0
 	for _, args := range [][]string{
-		{"import", "log", "--shard", "0/2", "--key-file", "key", "-o", "s", "--keep-templates", "--k-template", "2"},
-		{"import", "log", "--shard", "1/2", "--key-file", "key", "-o", "s", "--keep-templates", "--k-template", "2", "--json"},
+		{"import", "log", "--shard", "0/2", "--key-file", "key", "-o", "s", "--keep-templates", "--set", "k-template=2"},
+		{"import", "log", "--shard", "1/2", "--key-file", "key", "-o", "s", "--keep-templates", "--set", "k-template=2", "--json"},
 		{"merge", "--finish", "s", "--key-file", "key", "-o", "t.parquet"},
 		{"merge", "--finish", "s", "--key-file", "key", "-o", "t.parquet", "--json", "--overwrite"},
 		{"import", "log", "--shard", "0/2", "--key-file", "key", "-o", "s", "--time-unit", "none"}, // a mistake

@@ -79,7 +79,7 @@ func digestOf(t *testing.T, path string) string {
 func TestImportInShards(t *testing.T) {
 	t.Chdir(t.TempDir())
 	shardLogs(t, "log", 9)
-	more := []string{"--keep-templates", "--k-template", "10", "--block-size", "16"}
+	more := []string{"--keep-templates", "--set", "k-template=10", "--block-size", "16"}
 	told := must(t, append([]string{"import", "log", "-o", "whole.parquet", "--json"}, more...)...)
 	prompts, err := os.ReadFile("whole.templates.json")
 	if err != nil || !strings.Contains(string(prompts), "You are agent") {
@@ -132,11 +132,11 @@ func TestImportInShards(t *testing.T) {
 func TestJobImport(t *testing.T) {
 	t.Chdir(t.TempDir())
 	shardLogs(t, "log", 5)
-	must(t, "import", "log", "--block-size", "16", "--format", "openai-log", "--keep-templates", "--k-template", "10", "-o", "whole.parquet")
+	must(t, "import", "log", "--block-size", "16", "--format", "openai-log", "--keep-templates", "--set", "k-template=10", "-o", "whole.parquet")
 	if err := os.Mkdir("june", 0o700); err != nil {
 		t.Fatal(err)
 	}
-	job := []string{"import", "/data", "--block-size", "16", "--format", "openai-log", "--keep-templates", "--k-template", "10", "--shards", "3", "--image", "a/b", "--results-claim", "r", "--key-secret", "import-key/key", "--name", "june"}
+	job := []string{"import", "/data", "--block-size", "16", "--format", "openai-log", "--keep-templates", "--set", "k-template=10", "--shards", "3", "--image", "a/b", "--results-claim", "r", "--key-secret", "import-key/key", "--name", "june"}
 	here := func(args []string, results string) (out []string) {
 		for _, a := range args {
 			out = append(out, strings.NewReplacer("/run/reprise/key", "key", "/results/", "", "/results", results, "/data", "log").Replace(a))
@@ -315,7 +315,7 @@ func TestImportShardMistakes(t *testing.T) {
 		"import log --shard 0/1 --key-file key -o good/import-0-of-1.shard.parquet": "exists",
 	} {
 		if strings.Contains(args, "good") {
-			importShards(t, "good", 1, "--keep-templates", "--k-template", "2")
+			importShards(t, "good", 1, "--keep-templates", "--set", "k-template=2")
 		}
 		t.Setenv("JOB_COMPLETION_INDEX", "")
 		var out, errs strings.Builder

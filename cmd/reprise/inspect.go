@@ -62,7 +62,7 @@ func (f *importFlags) inspect(cmd *cobra.Command, files []datasets.File) error {
 	}
 	cli.Message(out, found.File+": "+what)
 	most := shownFields
-	if details, _ := cmd.Flags().GetBool("details"); details {
+	if cli.On(cmd, "details") {
 		most = len(found.Fields)
 	}
 	writeFields(out, found, most, columnsOr80(out))
@@ -436,9 +436,12 @@ func importCommandLine(cmd *cobra.Command, found *datasets.Inspection, replace m
 						v = strings.TrimSuffix(v, ",")
 					}
 				}
-				if flag.Value.Type() == "bool" {
+				switch {
+				case cli.IsSetting(flag):
+					words = append(words, "--set", name+"="+v)
+				case flag.Value.Type() == "bool":
 					words = append(words, "--"+name)
-				} else {
+				default:
 					words = append(words, "--"+name, v)
 				}
 			}

@@ -86,7 +86,7 @@ func TestLoosenedLimitsAreSaidByEveryCommand(t *testing.T) {
 		{"bench s.yaml PRESET -o suite2 --baseline suite", "json details suite2/index.html"},
 	} {
 		args := strings.Fields(real.Replace(c.line))
-		cmd, _, err := rootCommand().Find(args)
+		cmd, _, err := rootCommand(nil).Find(args)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -142,7 +142,7 @@ func TestLoosenedLimitsAreSaidByEveryCommand(t *testing.T) {
 			}
 		}
 	}
-	all := rootCommand()
+	all := rootCommand(nil)
 	for _, cmd := range append(all.Commands(), all) {
 		if cmd.Flags().Lookup("trust") != nil && !seen[cmd.Name()] {
 			t.Errorf("%s takes --trust and is not among these", cmd.Name())

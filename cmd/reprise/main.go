@@ -147,7 +147,7 @@ func interruptible(parent context.Context) context.Context {
 
 // run is the whole program but for the process: it returns the exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	root := rootCommand()
+	root := rootCommand(stdout)
 	began := false
 	var staged *cli.Staged
 	ctx, end := context.WithCancel(cli.Once(ctx)) // what serves a command ends with it
@@ -170,7 +170,6 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	}
 	root.SetArgs(flags.RepeatLists(args))
 	root.SetIn(stdin)
-	root.SetOut(stdout)
 	root.SetErr(stderr)
 
 	err := execute(ctx, root, args)
@@ -229,8 +228,8 @@ func brokeDown(words string, args []string) string {
 	return "a fault of this program at " + words + ". Please report it with these words"
 }
 
-// rootCommand is the tree of commands.
-func rootCommand() *cobra.Command {
+// rootCommand is the tree of commands, which print to stdout.
+func rootCommand(stdout io.Writer) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "reprise",
 		Short: "Turn LLM traffic into a benchmark that you can share, and replay it on time",
@@ -263,6 +262,7 @@ Begin with:  reprise demo`,
 			return nil
 		}
 	}
+	root.SetOut(stdout)
 	flags.Completion(root)
 	for id, names := range map[string][]string{
 		"prepare": {"datasets", "import", "record", "merge", "profile", "slice", "anonymize", "audit", "synth",

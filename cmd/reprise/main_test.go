@@ -49,7 +49,7 @@ func reprise(t testing.TB, args ...string) (stdout, stderr string, code int) {
 // replacing adds --overwrite to a command whose output a step before has written: tests
 // use one name several times. What happens without it is in TestExistingOutput.
 func replacing(args []string) []string {
-	cmd, _, err := rootCommand().Find(args)
+	cmd, _, err := rootCommand(nil).Find(args)
 	if err != nil || cmd.Flags().Lookup("overwrite") == nil || slices.Contains(args, "--overwrite") {
 		return args
 	}

@@ -36,12 +36,9 @@ server metrics beside it. A report of it is that of one run with the same rows, 
 digit. A shard that is missing, there twice, unfinished or of another load is named and
 refused. --incomplete takes what there is.
 
-The *.part.parquet files that reprise record wrote become one trace, with --finish. It is
-sorted by arrival, has reuse categories, and has dense ids in place of keyed ones. Its times
-count from the begin of the recording, which becomes the declared capture window. Journals
-are read too, of a recorder that was killed or is still running. Parts of several recordings
-can be merged if they have the same tokenizer, chat template and block size. Recordings share
-prefixes, users and sessions if they had one --key-file.
+The *.part.parquet files that reprise record wrote become one trace, with --finish, whose times
+count from the begin of the recording. Journals are read too, of a recorder that was killed or
+is still running. Recordings share prefixes, users and sessions if they had one --key-file.
 
 The shards of an import (import --shard) become, with --finish, the trace that one process
 would have made.

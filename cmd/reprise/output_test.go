@@ -97,7 +97,7 @@ func TestOverwriteIsOffered(t *testing.T) {
 			look(below)
 		}
 	}
-	look(rootCommand())
+	look(rootCommand(nil))
 }
 
 func TestUnwritableFolder(t *testing.T) {

@@ -80,7 +80,7 @@ func TestModesPrimedWindow(t *testing.T) {
 		}
 	}
 	want, wantKnown := modesHits(t, whole)
-	if len(primed) != 80 || !strings.Contains(said, "a cache of 1000000 tokens (--prime-tokens)") {
+	if len(primed) != 80 || !strings.Contains(said, "a cache of 1000000 tokens (--set prime-tokens)") {
 		t.Fatalf("%d results\n%s", len(primed), said)
 	}
 	for i, r := range primed {
@@ -102,12 +102,12 @@ func TestModesPrimedWindow(t *testing.T) {
 		if got > limit-0.01 || math.Abs(got-known) > 0.03 || len(results) != 80 {
 			t.Errorf("%v: hit ratio %.4f, known %.4f, want less than %.4f", args, got, known, limit)
 		}
-		if s := run.Selection; args[1] == "none" && s.Prime != nil || args[1] != "none" && s.Prime.LiveTokens > 40_000 {
+		if s := run.Selection; args[1] == "prime=none" && s.Prime != nil || args[1] != "prime=none" && s.Prime.LiveTokens > 40_000 {
 			t.Errorf("%v: %+v", args, s.Prime)
 		}
 		return got
 	}
-	less(less(got, "--prime-tokens", "40000"), "--prime", "none")
+	less(less(got, "--set", "prime-tokens=40000"), "--set", "prime=none")
 }
 
 // A parent before the window is not waited for: the turn is due when it was.
@@ -124,7 +124,7 @@ func TestModesWindowCutsSessions(t *testing.T) {
 	defer w.Close()
 	r, err := w.Reader()
 	rows := rowsOf(t, r, err)
-	run, results, _ := replayed(t, workload, "--speed", "1000", "--start", "60s", "--prime", "none")
+	run, results, _ := replayed(t, workload, "--speed", "1000", "--start", "60s", "--set", "prime=none")
 	if run.Timing != result.Causal || len(results) == 0 || int64(len(results)) != run.Selection.Rows {
 		t.Fatalf("%d results, run %+v", len(results), run)
 	}
@@ -207,7 +207,7 @@ func TestModesLoop(t *testing.T) {
 	for _, same := range []bool{false, true} {
 		args := []string{"--speed", "4", "--loop", "3"}
 		if same {
-			args = append(args, "--loop-same")
+			args = append(args, "--set", "loop-same")
 		}
 		run, results, _ := replayed(t, workload, args...)
 		if len(results) != 180 || run.Requests != 180 || run.Selection.Loop.Rounds != 3 || run.Selection.Loop.Same != same || run.Selection.Loop.PeriodNS != 1.2e9 {
@@ -298,7 +298,7 @@ func TestModesDryRun(t *testing.T) {
 	}
 	for _, args := range ways {
 		run, results, _ := replayed(t, workload, args...)
-		d := dryOf(t, workload, append(args, "--assume", "itl=0s")...)
+		d := dryOf(t, workload, append(args, "--set", "assume=itl=0s")...)
 		var input, output, last int64
 		for _, r := range results {
 			input, output, last = input+int64(r.WantInput), output+int64(*r.WantOutput), max(last, r.DueNS)
@@ -318,7 +318,7 @@ func TestModesDryRun(t *testing.T) {
 // Prices, prompt bytes, requests in flight and the least duration of a causal run.
 func TestModesDryRunFigures(t *testing.T) {
 	workload := modesWorkload(t, 60)
-	d := dryOf(t, workload, "--price-input", "2", "--price-cached", "0.5", "--price-output", "10", "--assume", "ttft=100ms,itl=10ms")
+	d := dryOf(t, workload, "--set", "price-input=2", "--set", "price-cached=0.5", "--set", "price-output=10", "--set", "assume=ttft=100ms,itl=10ms")
 	cached := *d.ExpectedHitRatio * float64(d.InputTokens) / 1e6
 	want := (float64(d.InputTokens)/1e6-cached)*2 + cached*0.5 + float64(d.OutputTokens)/1e6*10
 	if math.Abs(d.Cost.Total-want) > 1e-9 || d.Cost.Prime != nil {
@@ -336,17 +336,17 @@ func TestModesDryRunFigures(t *testing.T) {
 	if closed := dryOf(t, workload, "--concurrency", "3"); closed.Plan != nil {
 		t.Errorf("%+v", closed.Plan)
 	}
-	primed := dryOf(t, workload, "--start", "600ms", "--price-input", "1")
+	primed := dryOf(t, workload, "--start", "600ms", "--set", "price-input=1")
 	if primed.Selection.Prime == nil || primed.Cost.Prime == nil || *primed.Cost.Prime != float64(primed.Selection.Prime.Tokens)/1e6 {
 		t.Errorf("%+v", primed.Selection)
 	}
 	causal := filepath.Join(t.TempDir(), "w.parquet")
 	must(t, "synth", "baseline", "-n", "50", "-o", causal)
 	// Each of its requests follows the one before it at once.
-	if d := dryOf(t, causal, "--assume", "ttft=1s"); d.Timing != result.Causal || d.LeastNS == nil || *d.LeastNS != 0 || *d.RecordedNS <= 0 || d.Plan.LastNS != 49e9 || *d.Plan.PeakInFlight != 1 {
+	if d := dryOf(t, causal, "--set", "assume=ttft=1s"); d.Timing != result.Causal || d.LeastNS == nil || *d.LeastNS != 0 || *d.RecordedNS <= 0 || d.Plan.LastNS != 49e9 || *d.Plan.PeakInFlight != 1 {
 		t.Errorf("%+v", d)
 	}
-	out, _, code := reprise(t, "replay", causal, "--dry-run", "--price-output", "1")
+	out, _, code := reprise(t, "replay", causal, "--dry-run", "--set", "price-output=1")
 	for _, want := range []string{"nothing was sent", "causal", "at least: the think times alone", "cost"} {
 		if code != cli.Good || !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
@@ -358,9 +358,9 @@ func TestModesUsage(t *testing.T) {
 	workload := filepath.Join(t.TempDir(), "w.parquet")
 	must(t, "synth", "baseline", "-n", "5", "-o", workload)
 	for _, args := range []string{
-		"--start 10s --end 5s", "--start -1s", "--prime all --start 1s", "--prime none", "--prime-tokens 5", "--start 1s --prime-tokens 0",
-		"--start 1s --prime-concurrency 0", "--sample 0", "--sample 110%", "--sample some", "--max-requests -1", "--loop 0", "--loop often",
-		"--loop-same", "--assume ttft=1s", "--price-input 3", "--dry-run --price-cached 1", "--dry-run --assume fast", "--dry-run --assume ttft=-1s",
+		"--start 10s --end 5s", "--start -1s", "--set prime=all --start 1s", "--set prime=none", "--set prime-tokens=5", "--start 1s --set prime-tokens=0",
+		"--start 1s --set prime-concurrency=0", "--sample 0", "--sample 110%", "--sample some", "--max-requests -1", "--loop 0", "--loop often",
+		"--set loop-same", "--set assume=ttft=1s", "--set price-input=3", "--dry-run --set price-cached=1", "--dry-run --set assume=fast", "--dry-run --set assume=ttft=-1s",
 		"--start 1000h", "--loop 9999999999", "--dry-run --concurrency 2 --loop 1h",
 	} {
 		_, errs, code := reprise(t, append([]string{"replay", workload, "-o", filepath.Join(t.TempDir(), "r.parquet"), "--url", simulate(t)}, strings.Fields(args)...)...)

@@ -55,9 +55,7 @@ Each request with blocks has the first reuse category that fits:
 its hash; prefix, to the longest cached prefix; and prefix-weighted, by hit blocks /
 prompt blocks minus the replica's share of prompt tokens above the mean.
 
---kv-bytes-per-token or --model-shape gives memory in GiB. A token takes 2 × layers ×
-kv_heads × head_dim × bytes, or layers × latent × bytes with multi-head latent
-attention. Models:
+--kv-bytes-per-token or --model-shape gives memory in GiB. Models:
 ` + cli.Wrapped(strings.Join(profile.ModelShapes(), ", ")),
 		Example: `  reprise profile t.parquet
   reprise profile t.parquet --json | jq .reuse

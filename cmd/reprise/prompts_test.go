@@ -36,10 +36,10 @@ func TestReplayOfPrompts(t *testing.T) {
 	plain := checkExact(t, file("plain.parquet"), file("r.parquet"), "--api", "completions")
 	for _, c := range []struct{ synth, replay []string }{
 		{nil, []string{"--api", "completions"}},
-		{nil, []string{"--api", "completions", "--token-ids", "--verify"}},
-		{[]string{"--text", "words"}, []string{"--api", "completions", "--verify"}},
+		{nil, []string{"--api", "completions", "--token-ids", "--set", "verify"}},
+		{[]string{"--text", "words"}, []string{"--api", "completions", "--set", "verify"}},
 		{[]string{"--text", "words"}, []string{"--api", "chat"}},
-		{[]string{"--corpus", file("corpus.txt")}, []string{"--api", "completions", "--verify", "--corpus", file("corpus.txt")}},
+		{[]string{"--corpus", file("corpus.txt")}, []string{"--api", "completions", "--set", "verify", "--corpus", file("corpus.txt")}},
 		{[]string{"--corpus", file("corpus.txt")}, []string{"--api", "chat", "--corpus", file("corpus.txt")}},
 	} {
 		must(t, append([]string{"synth", "--mirror", file("t.parquet"), "-o", file("w.parquet")}, c.synth...)...)

@@ -61,18 +61,16 @@ func recordCommand() *cobra.Command {
 unchanged and streams each answer back. Of each request it writes when it arrived and
 how large it was: lengths, keyed ids of prefix blocks, session, TTFT, E2E and status.
 
-It records POST requests to /chat/completions, /completions, /responses,
-/embeddings and Anthropic's /v1/messages, below any path. Everything else, including
-WebSockets, passes through. Prompts are in memory alone, until they are tokenised, and
-chains of responses for an hour at most. Credentials are forwarded, and never kept or
-written. On Linux the process writes no core dumps, and no files outside its folder.
+It records POST requests to /chat/completions, /completions, /responses, /embeddings
+and /v1/messages, below any path; everything else passes through. Prompts are in memory
+alone, until they are tokenised, and credentials are never kept.
 
 If recording fails, traffic goes on, and the requests that were not recorded are counted.
-The session of a request comes from a header of --session-header or from the body. Where
-neither names one, merge infers sessions from shared prefixes.
+The session of a request comes from a header of session-header or from the body. Where
+neither names one, merge infers sessions from shared prefixes. docs/record.md says more.
 
 The folder fills with *.part.parquet files. After Ctrl-C or SIGTERM, record waits for the
-requests in flight, up to --drain. Then turn the parts into a trace:
+requests in flight, up to drain. Then turn the parts into a trace:
 
   reprise merge --finish traces/ -o t.parquet`,
 		Example: `  reprise record --listen :8080 --upstream http://engine:8000 -o traces/
@@ -92,19 +90,17 @@ requests in flight, up to --drain. Then turn the parts into a trace:
 		"`address` and port to listen on; :8080 listens on all interfaces")
 	proxy.StringArrayVar(&f.upstreams, "upstream", nil,
 		"`url` of an engine; repeatable: a request goes to the one with the fewest in flight")
-	proxyRest.StringVar(&f.cert, "listen-cert", "", "PEM `file` with the proxy's certificate; turns on TLS")
-	proxyRest.StringVar(&f.key, "listen-key", "", "PEM `file` with the key of --listen-cert")
-	f.toward.Register(proxyRest, "do not check the engine's certificate")
-	proxyRest.DurationVar(&f.drain, "drain", 30*time.Second,
-		"how long to wait for requests in flight when the proxy is stopped")
+	proxyRest.StringVar(&f.cert, "listen-cert", "", "")
+	proxyRest.StringVar(&f.key, "listen-key", "", "")
+	f.toward.Register(proxyRest)
+	proxyRest.DurationVar(&f.drain, "drain", 30*time.Second, "")
 	rec.StringVarP(&f.out, "output", "o", "", "`folder` for the parts; created if missing, readable by you alone")
 	rec.ShareVar(&f.share, "sample", 1, "share of the sessions to record; all requests are forwarded")
-	recRest.StringArrayVar(&f.sessionHeaders, "session-header", []string{"X-Session-Id", "Session-Id", "Session_id"},
-		"`name` of a header with the session; repeatable, the first one found is used")
-	recRest.DurationVar(&f.rotate, "rotate", 15*time.Minute, "time after which a new part begins")
+	recRest.StringArrayVar(&f.sessionHeaders, "session-header", []string{"X-Session-Id", "Session-Id", "Session_id"}, "")
+	recRest.DurationVar(&f.rotate, "rotate", 15*time.Minute, "")
 	recRest.IntVar(&f.memory, "memory", 256,
 		"MiB of text held in memory; beyond it requests are forwarded but not recorded")
-	recRest.IntVar(&f.workers, "workers", max(1, runtime.GOMAXPROCS(0)/4), "number of texts tokenised at once")
+	recRest.IntVar(&f.workers, "workers", max(1, runtime.GOMAXPROCS(0)/4), "")
 	text.StringVar(&f.tokenizer, "tokenizer", "o200k_base", "tokenizer for text: "+strings.Join(token.Names(), ", ")+
 		", or the path of a Hugging Face tokenizer.json")
 	text.StringVar(&f.template, "template", "none",
@@ -120,8 +116,7 @@ requests in flight, up to --drain. Then turn the parts into a trace:
 		"`address` of a page with the profile so far, and of /metrics for Prometheus, such as 127.0.0.1:9090; it "+
 			"wants a token")
 	_, runningRest := flags.Sections(fl, flags.RunningFlags)
-	runningRest.StringVar(&f.adminTokenEnv, "admin-token-env", "",
-		"environment `variable` with the token of --admin-listen; by default one is drawn and put into the folder")
+	runningRest.StringVar(&f.adminTokenEnv, "admin-token-env", "", "")
 	shadow, _ := flags.Sections(fl, "Candidate server")
 	shadow.StringVar(&f.shadow.url, "shadow", "",
 		"`url` of a candidate that gets some of the requests too; its answers are timed and dropped, and compare "+
@@ -154,7 +149,7 @@ func (f *recordFlags) run(cmd *cobra.Command) error {
 	if f.cert != "" {
 		pair, err := tls.LoadX509KeyPair(f.cert, f.key)
 		if err != nil {
-			return fmt.Errorf("--listen-cert and --listen-key: %w", err)
+			return fmt.Errorf("--set listen-cert and --set listen-key: %w", err)
 		}
 		certificate = &pair
 	}
@@ -192,7 +187,7 @@ func (f *recordFlags) run(cmd *cobra.Command) error {
 			cli.Notef(cmd, "stopping: %s in flight, for %v at most", page.Many(int64(inFlight), "request"), f.drain)
 		}})
 	if cutOff > 0 {
-		cli.Notef(cmd, "%s cut off after --drain %v", page.Many(int64(cutOff), "request"), f.drain)
+		cli.Notef(cmd, "%s cut off after --set drain=%v", page.Many(int64(cutOff), "request"), f.drain)
 	}
 	r.proxy.Close()
 	closeErr := r.writer.Close()
@@ -220,11 +215,11 @@ func (f *recordFlags) options(cmd *cobra.Command) (record.Options, anonymize.Pol
 	case f.out == "" || f.out == cli.Standard:
 		return o, p, cli.Usagef("say where the parts go: -o FOLDER")
 	case (f.cert == "") != (f.key == ""):
-		return o, p, cli.Usagef("--listen-cert and --listen-key go together")
+		return o, p, cli.Usagef("--set listen-cert and --set listen-key go together")
 	case f.share <= 0 || f.share > 1:
 		return o, p, cli.Usagef("--sample: want a share above 0 and at most 1, such as 10%%")
 	case f.memory < 1 || f.workers < 1 || f.rotate < time.Second:
-		return o, p, cli.Usagef("--memory and --workers are at least 1, and --rotate at least 1s")
+		return o, p, cli.Usagef("--memory and --set workers are at least 1, and --set rotate at least 1s")
 	case f.blockSize < 1 || f.blockSize > 1<<16:
 		return o, p, cli.Usagef("--block-size: want 1 to %d tokens", 1<<16)
 	}

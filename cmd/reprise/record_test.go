@@ -434,10 +434,10 @@ func TestRecordShadow(t *testing.T) {
 		}
 	}
 	for args, want := range map[string]string{
-		"--shadow-share 5%":                       "--shadow-share needs --shadow",
-		"--shadow http://u:p@a":                   "--shadow: want a URL such as http://candidate:8000, without a password",
-		"--shadow http://a --shadow-share 0":      "--shadow-share: want a share above 0 and at most 1, such as 5%",
-		"--admin-listen 0 --admin-token-env NONE": "--admin-token-env: variable NONE is empty",
+		"--shadow-share 5%":                           "--shadow-share needs --shadow",
+		"--shadow http://u:p@a":                       "--shadow: want a URL such as http://candidate:8000, without a password",
+		"--shadow http://a --shadow-share 0":          "--shadow-share: want a share above 0 and at most 1, such as 5%",
+		"--admin-listen 0 --set admin-token-env=NONE": "--set admin-token-env: variable NONE is empty",
 	} {
 		_, errs, code := reprise(t, append(strings.Fields("record --listen 127.0.0.1:0 -o x --upstream http://a"), strings.Fields(args)...)...)
 		if code != cli.Usage || !strings.Contains(errs, want) {
@@ -455,8 +455,8 @@ func TestRecordRefuses(t *testing.T) {
 		"--upstream a:80 -o x":                "--upstream: want a URL such as http://engine:8000",
 		"--upstream http://u:p@a -o x":        "--upstream: a URL with a password would be in the list of processes; clients send their own credentials",
 		"--upstream http://a -o x --sample 0": "--sample: want a share above 0 and at most 1, such as 10%",
-		"--upstream http://a -o x --listen-cert c": "--listen-cert and --listen-key go together",
-		"--upstream http://a -o x --key-file x/k":  "--key-file x/k is inside -o x: keep the key apart, so that who gets the parts does not get it",
+		"--upstream http://a -o x --set listen-cert=c": "--set listen-cert and --set listen-key go together",
+		"--upstream http://a -o x --key-file x/k":      "--key-file x/k is inside -o x: keep the key apart, so that who gets the parts does not get it",
 	} {
 		_, errs, code := reprise(t, append([]string{"record"}, strings.Fields(args)...)...)
 		if code != cli.Usage || !strings.HasPrefix(errs, "reprise: "+want) {

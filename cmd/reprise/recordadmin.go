@@ -45,7 +45,7 @@ func (f *recordFlags) serveAdmin(ctx context.Context, cmd *cobra.Command, r *rec
 	a := &recordAdmin{folder: f.out}
 	token, from := os.Getenv(f.adminTokenEnv), "the value of "+f.adminTokenEnv
 	if f.adminTokenEnv != "" && token == "" {
-		return cli.Usagef("--admin-token-env: variable %s is empty", f.adminTokenEnv)
+		return cli.Usagef("--set admin-token-env: variable %s is empty", f.adminTokenEnv)
 	}
 	if token == "" {
 		drawn := make([]byte, 16)

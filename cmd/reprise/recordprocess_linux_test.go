@@ -83,7 +83,7 @@ func TestRecordKilled(t *testing.T) {
 			send(t, p.url+"/v1/completions", fmt.Sprintf(`{"prompt":"%s %d","max_tokens":1}`, plantedPrompt, i))
 		}
 	}
-	p := startRecord(t, "traces", "--rotate", "1s")
+	p := startRecord(t, "traces", "--set", "rotate=1s")
 	ask(p, 20)
 	time.Sleep(1500 * time.Millisecond) // a part
 	ask(p, 20)

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/cmd/reprise/internal/cli"
+	"reprise/cmd/reprise/internal/flags"
 	"reprise/datasets/record"
 	"reprise/replay/result"
 	"reprise/trace"
@@ -48,12 +49,7 @@ type shadowSide struct {
 func (f *recordFlags) openShadow(cmd *cobra.Command, begin time.Time,
 	captureID string) (*record.Shadow, *shadowWriter, error) {
 	if f.shadow.url == "" {
-		for _, name := range []string{"shadow-share", "shadow-key-env"} {
-			if cmd.Flags().Changed(name) {
-				return nil, nil, cli.Usagef("--%s needs --shadow", name)
-			}
-		}
-		return nil, nil, nil
+		return nil, nil, flags.Refuse(cmd, "needs --shadow", "shadow-share", "shadow-key-env")
 	}
 	u, err := url.Parse(f.shadow.url)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" {

@@ -28,15 +28,11 @@ due, and measures every token. Where the source has think or tool times, a turn 
 due when earlier turns of its session have been answered and that time has passed.
 Other requests are due at their recorded times; with --open-loop, all are.
 
-Prompts are generated from the seed just before they are sent. --start, --end,
---sample and --max-requests replay a part of the workload, --loop repeats it.
---dry-run sends nothing and prints what would be sent. --shard 3/8 sends one of eight shares,
-beside others on other machines; see "reprise job".
+The exit code is 4 if the run cannot be trusted, and 3 if it fails its --contract.` + flags.ListsBegin + `
 
-The summary goes to stdout. Each request is one row of the results. They are kept in
-a journal beside the output until the end, which "reprise report" reads after a crash.
-
-The exit code is 4 if the run cannot be trusted, and 3 if it fails its --contract.
+Prompts are generated from the seed just before they are sent. Each request is one row of the
+results. They are kept in a journal beside the output until the end, which "reprise report"
+reads after a crash.
 
 Flags of vllm bench serve are accepted where they mean the same, such as --base-url,
 --request-rate, --max-concurrency and --save-result.`,
@@ -102,5 +98,6 @@ func (f *replayCommandFlags) registerAll(cmd *cobra.Command) {
 	f.Replay.Register(cmd)
 	f.report.Register(cmd)
 	f.report.VLLM.RegisterSave(cmd)
+	flags.Demote(cmd.Flags(), "session-rate", "api-key-env", "save-result")
 	f.spellings.Register(cmd) // last: it looks for the flags that it stands for
 }

@@ -22,8 +22,8 @@ func TestRefusedBeforeAnythingIsSent(t *testing.T) {
 	t.Cleanup(srv.Close)
 	w := killWorkload(t, 3, time.Millisecond)
 	for says, more := range map[string][]string{
-		"no turns with a think or tool time":  {"--thread", "--cache", "warm"},
-		"--http2 supports only --connections": {"--http2", "--connections", "per-session"},
+		"no turns with a think or tool time":      {"--thread", "--cache", "warm"},
+		"--set http2 supports only --connections": {"--set", "http2", "--connections", "per-session"},
 	} {
 		args := append([]string{"replay", w, "--url", srv.URL, "-o", filepath.Join(t.TempDir(), "r.parquet")}, more...)
 		if _, errs, code := reprise(t, args...); code != cli.Usage || !strings.Contains(errs, says) {

@@ -41,7 +41,7 @@ func TestSimulateUnmeasuredHardware(t *testing.T) {
 	if again := ttft("simulate", "w.parquet", "--preset", "roofline:config.json:l4@50%"); half < 1.9*bound || again != half {
 		t.Errorf("at half the efficiency TTFT is %g and %g ms, at all of it %g", half, again, bound)
 	}
-	for _, same := range [][2]string{{"--kv-cache-dtype fp8 --gpu-memory-utilization 0.95 --dtype fp8", "roofline:config.json:l4:fp8:kv=fp8:memory=95%"}, {"--gpu-memory-utilization 1 --efficiency 0.5", "roofline:config.json:l4:memory=1@50%"}} {
+	for _, same := range [][2]string{{"--set kv-cache-dtype=fp8 --set gpu-memory-utilization=0.95 --dtype fp8", "roofline:config.json:l4:fp8:kv=fp8:memory=95%"}, {"--set gpu-memory-utilization=1 --efficiency 0.5", "roofline:config.json:l4:memory=1@50%"}} {
 		a, b := must(t, append(append([]string{}, flags...), append(strings.Fields(same[0]), "--json")...)...), must(t, "simulate", "w.parquet", "--preset", same[1], "--json")
 		var x, y []engine.FleetSummary
 		if err := errors.Join(json.Unmarshal([]byte(a), &x), json.Unmarshal([]byte(b), &y)); err != nil || x[0].CapacityBlocks != y[0].CapacityBlocks || *x[0].TTFTP50MS != *y[0].TTFTP50MS {

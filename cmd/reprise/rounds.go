@@ -73,11 +73,8 @@ func (f *roundFlags) register(cmd *cobra.Command) {
 	}
 	rounds.IntVar(&f.rounds, "rounds", compare.DefaultRounds,
 		"most rounds; in each, both servers get the same requests. With --detect as many as that needs")
-	roundsRest.IntVar(&f.pilot, "pilot-rounds", compare.DefaultPilot,
-		"rounds before the others, to choose the metric and plan the rounds; not in the test. None with --primary "+
-			"and without --detect")
-	roundsRest.IntVar(&f.aaRounds, "aa-rounds", 0,
-		"rounds of A against itself, to measure noise; one after each of the first rounds")
+	roundsRest.IntVar(&f.pilot, "pilot-rounds", compare.DefaultPilot, "")
+	roundsRest.IntVar(&f.aaRounds, "aa-rounds", 0, "")
 	roundsRest.DurationVar(&f.rest, "rest", 10*time.Second, "pause between runs; simulated engines need none")
 	load.RateFlag(&f.load.Rate, "arrivals in place of recorded times: 5 (per second), 300/min, or a `process` such "+
 		"as constant:5; each round has a new seed")
@@ -90,7 +87,7 @@ func (f *roundFlags) register(cmd *cobra.Command) {
 	loadRest.StringVar(&f.warmup, "warmup", "",
 		"leave the first requests of every run out of all figures: a number or a `span`. Default: a tenth, at most "+
 			"50; 50 with --loop")
-	loadRest.StringVar(&f.cooldown, "cooldown", "", "leave the last requests of every run out of all figures")
+	loadRest.StringVar(&f.cooldown, "cooldown", "", "")
 }
 
 // given says whether the flags name servers.
@@ -216,7 +213,7 @@ func (f *roundFlags) plan(cmd *cobra.Command, path string, recorded map[string]b
 		return p, cli.Usagef("--warmup: %v", err)
 	}
 	cmd.Flags().Visit(func(fl *pflag.Flag) {
-		if !recorded[fl.Name] && !slices.Contains(readAgain, fl.Name) {
+		if !recorded[fl.Name] && !slices.Contains(readAgain, fl.Name) && len(cli.FlagValues(fl)) > 0 {
 			p.Flags[fl.Name] = result.Redact(fl.Value.String())
 		}
 	})
@@ -464,13 +461,11 @@ func (f *compareFlags) live(cmd *cobra.Command, path string, o compare.Options) 
 	switch m := &f.making; {
 	case m.out == "" || m.out == cli.Standard:
 		return c, cli.Usagef("name a directory for the rounds: -o DIRECTORY")
-	case (m.rounds < 1 && f.detect == "") || m.rounds < 0 || m.rounds > compare.MaxRounds || m.aaRounds < 0 ||
-		m.rounds > 0 && m.aaRounds > m.rounds:
-		return c, cli.Usagef("--rounds: from 1 to %d, and --aa-rounds no more than those", compare.MaxRounds)
+	case m.rounds < 1 && f.detect == "" || m.rounds > compare.MaxRounds || m.rounds > 0 && m.aaRounds > m.rounds:
+		return c, cli.Usagef("--rounds: from 1 to %d, and --set aa-rounds no more than those", compare.MaxRounds)
 	case m.pilot != 0 && m.pilot < 3 || m.pilot > compare.MaxRounds || m.pilot == 0 && f.detect != "":
-		return c, cli.Usagef("--pilot-rounds: from 3 to %d; with --primary, and without --detect, 0", compare.MaxRounds)
-	case m.rest < 0:
-		return c, cli.Usagef("--rest: want a time of 0 or more")
+		return c, cli.Usagef("--set pilot-rounds: from 3 to %d; with --primary, and without --detect, 0",
+			compare.MaxRounds)
 	case m.loop && (m.duration <= 0 || m.maxRequests > 0):
 		return c, cli.Usagef("--loop repeats the workload until --duration is over: give --duration, not " +
 			"--max-requests")

@@ -81,8 +81,8 @@ func TestScenarioBroken(t *testing.T) {
 	w, _ := agentWorkload(t, 4)
 	server, out := newSessionServer(t), filepath.Join(t.TempDir(), "r.parquet")
 	rules := scenarioFile(t, "workloads: [sha256:aaaa]\n")
-	args := []string{"replay", w, "--url", server.url, "-o", out, "--quiet", "--sessions", "2", "--scenario", rules, "--gap-cap", "1s", "--recycle", "same"}
-	if _, errs, code := reprise(t, args...); code != cli.Usage || !strings.Contains(errs, "scenario short-1: --recycle is same, and the scenario wants apart; --gap-cap is 1s, and the scenario wants it unset. --force") {
+	args := []string{"replay", w, "--url", server.url, "-o", out, "--quiet", "--sessions", "2", "--scenario", rules, "--set", "gap-cap=1s", "--set", "recycle=same"}
+	if _, errs, code := reprise(t, args...); code != cli.Usage || !strings.Contains(errs, "scenario short-1: --set recycle is same, and the scenario wants apart; --set gap-cap is 1s, and the scenario wants it unset. --force") {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}
 	if _, errs, code := reprise(t, "replay", w, "--url", server.url, "-o", out, "--sessions", "2", "--scenario", rules); code != cli.Usage || !strings.Contains(errs, "the workload is sha256:") {

@@ -149,10 +149,8 @@ func (f *serveFaults) register(fl *pflag.FlagSet, c *engine.ServerConfig) {
 	faults.StringVar(&c.Faults, "fault", "",
 		"`list` of quirks for a random share of the requests: error=503:5%,stall=5s:1%; + combines quirks: "+
 			"error=429+retry-after=2:1%")
-	faultsRest.Seed(&c.FaultSeed, "fault-seed", 1,
-		"seed of --fault; the choice depends only on it and the request's number")
-	faultsRest.BoolVar(&c.FaultHeader, "fault-header", false,
-		"let a request choose the quirks of its answer, by the header "+engine.FaultHeader)
+	faultsRest.Seed(&c.FaultSeed, "fault-seed", 1, "")
+	faultsRest.BoolVar(&c.FaultHeader, "fault-header", false, "")
 	server.BoolVar(&c.Admin, "admin", false,
 		"serve /admin/config, to read and change latencies, limits, quirks and faults at run time")
 	faults.BoolVar(&f.list, "list-quirks", false, "print the quirks and the imitated servers, and exit")

@@ -20,7 +20,7 @@ func serveCmdSettings(t *testing.T, args ...string) ([]flags.ServeSetting, error
 	var live runs.Replay
 	var f flags.ServeCmd
 	var settings []flags.ServeSetting
-	cmd := &cobra.Command{SilenceErrors: true, SilenceUsage: true, RunE: func(cmd *cobra.Command, _ []string) (err error) {
+	cmd := &cobra.Command{Use: "sweep", SilenceErrors: true, SilenceUsage: true, PreRunE: func(cmd *cobra.Command, _ []string) error { return flags.Configure(cmd, nil) }, RunE: func(cmd *cobra.Command, _ []string) (err error) {
 		settings, err = f.Settings(cmd)
 		return err
 	}}
@@ -46,19 +46,19 @@ func TestServeCmdSettings(t *testing.T) {
 	}
 	const engine = "--serve-cmd=e {port} {x}"
 	for want, args := range map[string][]string{
-		"needs --serve-cmd":          {"--vary", "x=1,2"},
-		"has {x}, but no value":      {engine},
-		"no {y}":                     {engine, "--set", "x=1", "--set", "y=1"},
-		"takes one setting":          {engine, "--vary", "x=1,2", "--vary", "y=1,2"},
-		"fix the others with --set":  {engine, "--vary", "x=1,y=2"},
-		"two values or more":         {engine, "--vary", "x=1"},
-		"is given twice":             {engine, "--vary", "x=1,1"},
-		"both give x a value":        {engine, "--vary", "x=1,2", "--set", "x=1"},
-		"has no {port}":              {"--serve-cmd", "e"},
-		"has an unclosed '":          {"--serve-cmd", "e 'a"},
-		"must be above zero":         {"--serve-cmd", "e {port}", "--ready-timeout", "0s"},
-		"--set: want two names":      {engine, "--set", "x"},
-		"--set: the same name is gi": {engine, "--set", "x=1", "--set", "x=2"},
+		"needs --serve-cmd":         {"--vary", "x=1,2"},
+		"has {x}, but no value":     {engine},
+		"no {y}":                    {engine, "--set", "x=1", "--set", "y=1"},
+		"takes one setting":         {engine, "--vary", "x=1,2", "--vary", "y=1,2"},
+		"fix the others with --set": {engine, "--vary", "x=1,y=2"},
+		"two values or more":        {engine, "--vary", "x=1"},
+		"is given twice":            {engine, "--vary", "x=1,1"},
+		"both give x a value":       {engine, "--vary", "x=1,2", "--set", "x=1"},
+		"has no {port}":             {"--serve-cmd", "e"},
+		"has an unclosed '":         {"--serve-cmd", "e 'a"},
+		"must be above zero":        {"--serve-cmd", "e {port}", "--set", "ready-timeout=0s"},
+		"want NAME=VALUE":           {engine, "--set", "x"},
+		"--set: the same name is":   {engine, "--set", "x=1", "--set", "x=2"},
 	} {
 		if _, err := serveCmdSettings(t, args...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %q", args, err, want)
@@ -73,7 +73,7 @@ func TestServeCmdServed(t *testing.T) {
 	var live runs.Replay
 	var f flags.ServeCmd
 	var errs bytes.Buffer
-	cmd := &cobra.Command{SilenceErrors: true, SilenceUsage: true, RunE: func(cmd *cobra.Command, _ []string) (err error) {
+	cmd := &cobra.Command{Use: "sweep", SilenceErrors: true, SilenceUsage: true, PreRunE: func(cmd *cobra.Command, _ []string) error { return flags.Configure(cmd, nil) }, RunE: func(cmd *cobra.Command, _ []string) (err error) {
 		settings, err := f.Settings(cmd)
 		if err != nil {
 			return err
@@ -116,7 +116,7 @@ func TestServeCmdNotSimulated(t *testing.T) {
 		{"compare", w, "--vary", "x=1,2", "-o", "rounds"}} {
 		for _, flag := range []string{"--preset=l4-qwen2.5-0.5b", "--costs=step=1ms", "--max-num-seqs=4",
 			"--no-prefix-caching", "--replicas=2", "--router=random"} {
-			name, _, _ := strings.Cut(flag, "=")
+			name, _, _ := strings.Cut(strings.Replace(flag, "--set=", "--set ", 1), "=")
 			_, errs, code := reprise(t, append(command, "--serve-cmd", "no-such-engine {port}", flag)...)
 			if code != cli.Usage || !strings.Contains(errs, "--serve-cmd starts") ||
 				!strings.Contains(errs, name+" is of a simulated one") {

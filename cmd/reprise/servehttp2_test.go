@@ -44,7 +44,7 @@ func TestServeHTTP2(t *testing.T) {
 	}()
 	w, dir := killWorkload(t, 200, time.Millisecond), t.TempDir()
 	for _, c := range []struct{ how, proto string }{
-		{"--connections=per-request", "HTTP/1.1"}, {"--http2", "HTTP/2.0"}, {"--http2=true --connections=pooled", "HTTP/2.0"},
+		{"--connections=per-request", "HTTP/1.1"}, {"--set http2", "HTTP/2.0"}, {"--set http2=true --connections=pooled", "HTTP/2.0"},
 	} {
 		out := filepath.Join(dir, "r.parquet")
 		mu.Lock()

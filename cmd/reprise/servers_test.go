@@ -257,7 +257,7 @@ func TestCacheDiscipline(t *testing.T) {
 	if len(seeds) != 2 || seeds["3"] {
 		t.Errorf("the seeds %v", seeds)
 	}
-	for _, how := range [][]string{{"--seed", "3"}, {"--reset-cache", "/reset_prefix_cache"}} {
+	for _, how := range [][]string{{"--seed", "3"}, {"--set", "reset-cache=/reset_prefix_cache"}} {
 		_, errs, code := reprise(t, append([]string{"replay", filepath.Join(dir, "w.parquet"), "--url", lacking.url,
 			"-o", filepath.Join(dir, "x.parquet"), "--cache", "cold"}, how...)...)
 		if code != cli.Failure || !strings.Contains(errs, "does not have the call") {
@@ -276,9 +276,9 @@ func TestServersBehindBalancer(t *testing.T) {
 	if err := os.WriteFile(key, []byte("SECRET\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := serverReplay(t, dir, balancer.url, "--admin-url", a.url, "--admin-url", b.url+"/v1", "--cache", "cold",
+	s := serverReplay(t, dir, balancer.url, "--set", "admin-url="+a.url, "--set", "admin-url="+b.url+"/v1", "--cache", "cold",
 		"--scrape", "auto",
-		"--scrape", "gpu="+other.url, "--scrape-metric", "vllm:num_*", "--api-key-file", key)
+		"--scrape", "gpu="+other.url, "--set", "scrape-metric=vllm:num_*", "--set", "api-key-file="+key)
 	for _, sim := range []*serverSim{a, b} {
 		for _, call := range []string{"POST /reset_prefix_cache Bearer SECRET", "GET /version Bearer SECRET",
 			"GET /metrics Bearer SECRET"} {
@@ -312,7 +312,7 @@ func TestServersBehindBalancer(t *testing.T) {
 func TestPrometheusThatFails(t *testing.T) {
 	long(t)
 	dir, sim := serverWorkload(t), newServerSim(t, "")
-	s := serverReplay(t, dir, sim.url, "--prometheus", sim.url, "--scrape", "gone=http://127.0.0.1:1",
+	s := serverReplay(t, dir, sim.url, "--set", "prometheus="+sim.url, "--scrape", "gone=http://127.0.0.1:1",
 		"--scrape-interval", "100ms")
 	if s.Servers != nil || !s.warns("server_metrics_failed") {
 		t.Errorf("%+v, %+v", s.Servers, s.Warnings)
@@ -372,7 +372,7 @@ func TestPrometheusThatWatched(t *testing.T) {
 		fmt.Fprintf(w, `{"status":"success","data":{"resultType":"matrix","result":[{"metric":{"instance":"10.0.0.7"},"values":[%s]}]}}`, strings.Join(values, ","))
 	}))
 	defer prometheus.Close()
-	s := serverReplay(t, dir, sim.url, "--prometheus", prometheus.URL, "--prometheus-query",
+	s := serverReplay(t, dir, sim.url, "--set", "prometheus="+prometheus.URL, "--set", "prometheus-query",
 		"vllm:generation_tokens_total=sum(x)", "--scrape-interval", "20ms")
 	close(done)
 	watching.Wait()
@@ -387,12 +387,12 @@ func TestPrometheusThatWatched(t *testing.T) {
 func TestServerFlags(t *testing.T) {
 	dir := serverWorkload(t)
 	for _, how := range [][]string{
-		{"--cache", "lukewarm"}, {"--reset-cache", "/x"}, {"--cache", "cold", "--reset-cache", "x"},
-		{"--prometheus-query", "a=b"},
-		{"--prometheus", "http://h", "--prometheus-query", "SECRET"}, {"--prometheus", "SECRET"},
+		{"--cache", "lukewarm"}, {"--set", "reset-cache=/x"}, {"--cache", "cold", "--set", "reset-cache=x"},
+		{"--set", "prometheus-query=a=b"},
+		{"--set", "prometheus=http://h", "--set", "prometheus-query=SECRET"}, {"--set", "prometheus=SECRET"},
 		{"--scrape", "SECRET"}, {"--scrape", "http://u:SECRET@h"},
-		{"--scrape", "a=http://h", "--scrape", "a=http://h"}, {"--scrape-metric", "*"},
-		{"--scrape", "auto", "--scrape-interval", "1us"}, {"--admin-url", "SECRET"},
+		{"--scrape", "a=http://h", "--scrape", "a=http://h"}, {"--set", "scrape-metric=*"},
+		{"--scrape", "auto", "--scrape-interval", "1us"}, {"--set", "admin-url=SECRET"},
 		{"--note", strings.Repeat("x", 5000)},
 	} {
 		_, errs, code := reprise(t, append([]string{"replay", filepath.Join(dir, "w.parquet"), "--url",

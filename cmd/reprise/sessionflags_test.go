@@ -16,30 +16,30 @@ import (
 func TestSessionFlags(t *testing.T) {
 	w, _ := agentWorkload(t, 3)
 	for flags, says := range map[string]string{
-		"--sessions 2 --session-rate 1":               "give one",
-		"--sessions 2 --max-sessions 3":               "--max-sessions is for --session-rate",
-		"--sessions 2 --concurrency 3":                "--concurrency counts requests",
-		"--session-rate 2 --rate 3":                   "--rate counts requests",
-		"--sessions 2 --open-loop":                    "--open-loop counts requests",
-		"--gap-cap 3s":                                "--gap-cap needs --sessions",
-		"--idle-cap 3s":                               "--idle-cap needs --sessions",
-		"--think-scale 2":                             "--think-scale needs --sessions",
-		"--tool-scale 2":                              "--tool-scale needs --sessions",
-		"--recycle stop":                              "--recycle needs --sessions",
-		"--sessions 2 --waits never":                  "--waits: want think, ends, aiperf",
-		"--waits ends":                                "--waits needs --sessions",
-		"--force":                                     "--force is for --scenario",
-		"--scenario nowhere":                          "neither a file nor a scenario that is built in",
-		"--sessions 2 --recycle twice":                "want salt, apart, same or stop",
-		"--sessions 2 --loop 3":                       "--recycle",
-		"--sessions 2 --trajectory-start 0.9..0.1":    "such as 0.25..0.75",
-		"--session-rate 2 --trajectory-start 0..1":    "--trajectory-start needs --sessions",
-		"--warmup 3sessions":                          "needs --sessions",
-		"--session-rate often":                        "an arrival process",
-		"--sessions 2 --duration 1h --dry-run":        "--assume",
-		"--sessions 2 --gap-cap -1s":                  "",
-		"--sessions 2 --row-extra x":                  "--row-extra",
-		"--sessions 2 --max-in-flight 3 --ramp-up 1s": "dry",
+		"--sessions 2 --session-rate 1":                   "give one",
+		"--sessions 2 --set max-sessions=3":               "--set max-sessions is for --session-rate",
+		"--sessions 2 --concurrency 3":                    "--concurrency counts requests",
+		"--session-rate 2 --rate 3":                       "--rate counts requests",
+		"--sessions 2 --open-loop":                        "--open-loop counts requests",
+		"--set gap-cap=3s":                                "--set gap-cap needs --sessions",
+		"--set idle-cap=3s":                               "--set idle-cap needs --sessions",
+		"--set think-scale=2":                             "--set think-scale needs --sessions",
+		"--set tool-scale=2":                              "--set tool-scale needs --sessions",
+		"--set recycle=stop":                              "--set recycle needs --sessions",
+		"--sessions 2 --set waits=never":                  "--set waits: want think, ends, aiperf",
+		"--set waits=ends":                                "--set waits needs --sessions",
+		"--force":                                         "--force is for --scenario",
+		"--scenario nowhere":                              "neither a file nor a scenario that is built in",
+		"--sessions 2 --set recycle=twice":                "want salt, apart, same or stop",
+		"--sessions 2 --loop 3":                           "--set recycle",
+		"--sessions 2 --set trajectory-start=0.9..0.1":    "such as 0.25..0.75",
+		"--session-rate 2 --set trajectory-start=0..1":    "--set trajectory-start needs --sessions",
+		"--warmup 3sessions":                              "needs --sessions",
+		"--session-rate often":                            "an arrival process",
+		"--sessions 2 --duration 1h --dry-run":            "--set assume",
+		"--sessions 2 --set gap-cap=-1s":                  "",
+		"--sessions 2 --set row-extra=x":                  "--set row-extra",
+		"--sessions 2 --max-in-flight 3 --set ramp-up=1s": "dry",
 	} {
 		args := append([]string{"replay", w, "-o", filepath.Join(t.TempDir(), "r.parquet")}, strings.Fields(flags)...)
 		if says == "dry" {
@@ -47,7 +47,7 @@ func TestSessionFlags(t *testing.T) {
 			continue
 		}
 		if strings.Contains(flags, "--duration") {
-			args = append(args, "--tool-scale", "0", "--think-scale", "0")
+			args = append(args, "--set", "tool-scale=0", "--set", "think-scale=0")
 		}
 		if _, errs, code := reprise(t, args...); code != cli.Usage || !strings.Contains(errs, says) {
 			t.Errorf("%s: exit code %d: %s", flags, code, errs)
@@ -95,7 +95,7 @@ func TestSessionsFromARunFile(t *testing.T) {
 	if l := plan.Load; l == nil || l.Start != "0.25..0.75" || l.Counts.Warm.Trees != 6 || l.Counts.Warm.History == 0 || plan.Plan.Requests != 360-l.Counts.Warm.History {
 		t.Errorf("%+v", plan)
 	}
-	must(t, "simulate", w, "--preset", "l4-qwen2.5-0.5b", "--session-rate", "poisson:2", "--max-sessions", "4", "-o", "s.parquet")
+	must(t, "simulate", w, "--preset", "l4-qwen2.5-0.5b", "--session-rate", "poisson:2", "--set", "max-sessions=4", "-o", "s.parquet")
 	g, err := result.Open("s.parquet")
 	if err != nil {
 		t.Fatal(err)

@@ -196,7 +196,7 @@ func (w *sessionServer) checkLive(t *testing.T, live int) {
 func TestSessionsAtAServer(t *testing.T) {
 	w, rows := agentWorkload(t, 200)
 	server, out := newSessionServer(t), filepath.Join(t.TempDir(), "r.parquet")
-	must(t, "replay", w, "--url", server.url, "-o", out, "--quiet", "--sessions", "20", "--affinity-header", "X-Session")
+	must(t, "replay", w, "--url", server.url, "-o", out, "--quiet", "--sessions", "20", "--set", "affinity-header=X-Session")
 	server.checkOrder(t, rows)
 	server.checkLive(t, 20)
 	f, err := result.Open(out)
@@ -228,7 +228,7 @@ func TestSessionsAtAServer(t *testing.T) {
 func TestSessionsThread(t *testing.T) {
 	w, rows := agentWorkload(t, 30)
 	server, out := newSessionServer(t), filepath.Join(t.TempDir(), "r.parquet")
-	must(t, "replay", w, "--url", server.url, "-o", out, "--quiet", "--sessions", "5", "--affinity-header", "X-Session", "--thread", "--server-block-size", "1")
+	must(t, "replay", w, "--url", server.url, "-o", out, "--quiet", "--sessions", "5", "--set", "affinity-header=X-Session", "--thread", "--server-block-size", "1")
 	server.checkOrder(t, rows)
 	f, err := result.Open(out)
 	if err != nil {

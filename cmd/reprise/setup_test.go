@@ -74,7 +74,7 @@ func TestFirstContact(t *testing.T) {
 		_, _ = io.WriteString(w, "up 1\n")
 	}))
 	defer elsewhere.Close()
-	errs, code := try(chat.URL, "--scrape", elsewhere.URL, "--admin-url", elsewhere.URL)
+	errs, code := try(chat.URL, "--scrape", elsewhere.URL, "--set", "admin-url="+elsewhere.URL)
 	for _, want := range []string{"endpoint: the API key is that of OPENAI_API_KEY\n", "endpoint: it has no completions API, so requests go to chat (--api chat)\n", ", chat, model sim, "} {
 		if code != cli.Good || !strings.Contains(errs, want) || strings.Contains(errs, "sk-planted") {
 			t.Errorf("chat alone: code %d, no %q in %s", code, want, errs)
@@ -91,7 +91,7 @@ func TestFirstContact(t *testing.T) {
 		t.Errorf("another model: code %d, %s", code, errs)
 	}
 	// A key in the environment does not cross a network unencrypted.
-	if errs, code := try("http://192.0.2.1:1", "--connect-timeout", "50ms", "--overwrite"); code != cli.Failure || strings.Contains(errs, "the API key is that of") ||
+	if errs, code := try("http://192.0.2.1:1", "--set", "connect-timeout=50ms", "--overwrite"); code != cli.Failure || strings.Contains(errs, "the API key is that of") ||
 		!strings.HasSuffix(errs, "Check that the server runs and that --url names it.\n") {
 		t.Errorf("another host: code %d, %s", code, errs)
 	}

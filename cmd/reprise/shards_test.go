@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"reprise/cmd/reprise/internal/cli"
+	"reprise/cmd/reprise/internal/flags"
 	"reprise/replay/result"
 	"reprise/trace"
 )
@@ -125,11 +126,11 @@ func TestShardMistakes(t *testing.T) {
 		{append([]string{"--shard", "/2"}, soon...), "takes its index from JOB_COMPLETION_INDEX or SLURM_ARRAY_TASK_ID, and neither is set"},
 		{append([]string{"--shard", "1/2", "--warmup", "50"}, soon...), "give warm-up and cool-down as times"},
 		{append([]string{"--shard", "1/8", "--concurrency", "4"}, soon...), "too few for 8 shards"},
-		{append([]string{"--shard", "1/2", "--sessions", "4", "--idle-cap", "5s"}, soon...), "cannot know when the others are idle"},
+		{append([]string{"--shard", "1/2", "--sessions", "4", "--set", "idle-cap=5s"}, soon...), "cannot know when the others are idle"},
 		{append([]string{"--shard", "31/99"}, soon...), "99 shards at most"},
 		{[]string{"--start-clock", "noon"}, `--start-clock: "noon" is no instant`},
-		{[]string{"--clock-peer", "a:1"}, "--clock-peer and --clock-listen are for the shards of a load"},
-		{append([]string{"--shard", "1/2", "--max-clock-offset", "5ms"}, soon...), "--max-clock-offset needs --clock-peer"},
+		{[]string{"--set", "clock-peer=a:1"}, "--set clock-peer and --set clock-listen are for the shards of a load"},
+		{append([]string{"--shard", "1/2", "--set", "max-clock-offset=5ms"}, soon...), "--set max-clock-offset needs --set clock-peer"},
 	} {
 		_, errs, code := reprise(t, append([]string{"replay", w, "--url", "http://127.0.0.1:9", "-o", filepath.Join(t.TempDir(), "r.parquet")}, c.args...)...)
 		if want := c.want; c.want == "99 shards at most" {
@@ -183,7 +184,7 @@ func TestJobArguments(t *testing.T) {
 		"--extra-body", `{"a":[1,2]}`, "--max-requests", "10k", "--warmup", "30s", "--token-ids", "--force-output=false", "--abort-on", "errors>5%,queue>100", "--timeout", "1h30m"}
 	got := jobArguments(t, append(append([]string{"replay", "/data/w.parquet"}, given...), own...)...)
 	read := func(args []string) map[string]string {
-		cmd, _, err := rootCommand().Find([]string{"replay"})
+		cmd, _, err := rootCommand(nil).Find([]string{"replay"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -191,7 +192,11 @@ func TestJobArguments(t *testing.T) {
 			t.Fatal(err)
 		}
 		values := map[string]string{}
+		if err := flags.Configure(cmd, nil); err != nil {
+			t.Fatal(err)
+		}
 		cmd.Flags().Visit(func(f *pflag.Flag) { values[f.Name] = f.Value.String() })
+		delete(values, "set") // which settings stand for
 		return values
 	}
 	want := read(given)

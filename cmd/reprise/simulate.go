@@ -34,21 +34,12 @@ func simulateCommand() *cobra.Command {
 		Long: `Simulate runs a workload against a model of a serving engine in virtual time and writes
 the results that a replay would have written. An hour takes seconds, and the same
 command gives the same results. Requests are due as in a replay; --open-loop, --rate and
---concurrency change that.
+--concurrency change that.` + flags.ListsBegin + `
 
-The engine works in steps. Each step decodes the running sequences and prefills prompts,
-first come first served, within a token budget. KV is kept in blocks; cached prefixes are
-reused, blocks in use are not evicted, and when blocks run out the sequence admitted last
-is preempted and recomputed. A step takes the larger of step + kv-token × KV tokens
-(memory) and prefill-token × prompt tokens + decode-seq × sequences (compute). --presets
-lists engines fitted to published measurements, with the error of each fit.
-
---replicas puts a router before several engines. --router all compares routers: hit ratio
-by token and block, imbalance of tokens computed and sent (largest over mean), and TTFT.
-The router prefix follows the prompt's prefix alone, prefix-weighted the load too: hit share
-of the prompt minus load above the mean.
-
-Only whole blocks of the workload are shared between prompts.`,
+--replicas puts a router before several engines, and --router all compares routers. The router
+prefix follows the prompt's prefix alone, prefix-weighted the load too. Only whole blocks of
+the workload are shared between prompts. --presets lists engines fitted to published
+measurements; docs/architecture.md says how an engine works.`,
 		Example: `  reprise simulate w.parquet --preset l4-qwen2.5-0.5b -o r.parquet
   reprise simulate w.parquet --preset document-h100-llama-70b --replicas 4 --router all
   reprise simulate w.parquet --costs step=5ms,kv-token=40ns,prefill-token=25us --kv-tokens 500000
@@ -125,9 +116,6 @@ func (f *simulateFlags) run(cmd *cobra.Command, path string) error {
 		if _, err := engine.NewFleet(c, nil); err != nil {
 			return cli.Exit(cli.Usage, err)
 		}
-	}
-	if f.Timeout < 0 {
-		return cli.Usagef("--timeout must not be negative")
 	}
 	if err := f.Load.Check(); err != nil {
 		return err

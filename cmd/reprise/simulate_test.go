@@ -157,7 +157,7 @@ func TestSimulateRefusals(t *testing.T) {
 	}
 	must(t, "import", "log.jsonl", "-o", "t.parquet")
 	out, _, code := reprise(t, "simulate", "t.parquet", "--costs", "step=10s", "--max-num-seqs", "1",
-		"--max-waiting", "0", "-o", "r.parquet", "--quiet")
+		"--set", "max-waiting=0", "-o", "r.parquet", "--quiet")
 	if code != cli.Untrusted {
 		t.Errorf("exit code %d", code)
 	}
@@ -165,7 +165,7 @@ func TestSimulateRefusals(t *testing.T) {
 	for _, bad := range [][]string{{}, {"--costs", "step"}, {"--costs", "step=1ms", "--router", "fair"},
 		{"--costs", "step=1ms", "--speed", "0"},
 		{"--costs", "step=1ms", "--router", "all", "-o", "x.parquet"}, {"--costs", "step=1ms", "--replicas", "0"},
-		{"--costs", "step=1ms", "--batching", "magic"}, {"--costs", "step=1ms", "-o", "-"},
+		{"--costs", "step=1ms", "--set", "batching=magic"}, {"--costs", "step=1ms", "-o", "-"},
 		{"--costs", "step=1ms", "--html", "x.html"}, {"--costs", "step=1ms", "--max-lag", "1s"},
 		{"--costs", "step=1ms", "--trust", "max-errors=5%"},
 		{"--costs", "step=1ms", "-o", "x.parquet", "--trust", "max-lag=1s"}} {
@@ -310,7 +310,7 @@ func TestServePreset(t *testing.T) {
 			t.Errorf("%s: exit code %d", bad, code)
 		}
 	}
-	runServe(t, "serve --listen 127.0.0.1:0 --preset l4-qwen2.5-0.5b --max-num-seqs 4 --block-size 32 --kv-tokens 3200 --max-waiting 1")
+	runServe(t, "serve --listen 127.0.0.1:0 --preset l4-qwen2.5-0.5b --max-num-seqs 4 --block-size 32 --kv-tokens 3200 --set max-waiting=1")
 }
 
 // A simulation waits as a replay does: with think times every turn is due when

@@ -31,7 +31,7 @@ partitions or put together is copied as it is, ids and all.`,
   reprise slice t/ -o whole.parquet`,
 		Args: flags.Wants(1, 1, "which trace?"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if start < 0 || end < 0 || end > 0 && end <= start {
+			if end > 0 && end <= start {
 				return cli.Usagef("the window from %v to %v is empty", start, end)
 			}
 			if cmd.Flags().Changed("partitions") && (partitions < 1 || partitions > trace.MaxPartitions) {

@@ -72,44 +72,25 @@ func sweepCommand() *cobra.Command {
 		Use:   "sweep WORKLOAD [--url URL]",
 		Short: "Find the highest load that a server serves within a contract",
 		Long: `Sweep finds the highest load that a server serves within a contract. It sends a workload
-at one rate after another, in an open loop with Poisson arrivals, and stops when the
-server is saturated: p99 TTFT from schedule above --stop-ttft or far beyond the contract,
-a growing queue, or failing requests. It prints latency over load, the knee, and the
-highest rate that meets the contract: interpolated, confirmed by a second run, and
-sustained by a longer one, and never above what came out. Without a contract the answer is
-the knee. With --concurrencies it is a closed loop, which hides saturation.
-
-With --sessions or --session-rates the load is whole sessions: how many are live, or start
-each second, as replay plays them. A range such as 1..512 is searched. A level measures
---level-sessions whole sessions after those live have settled, and clauses about sessions
-count (p95 session_time <= 300s).
-
-With --precision 5% each level is measured by more and longer runs, with other seeds, until
-its interval is within ±5 % or it has --level-budget requests. The highest rate within a
-contract is then searched for: it gets an interval that holds the truth in 90 of 100 sweeps
-or more.
-
---preset or --costs sweeps a model of an engine in virtual time. WORKLOAD is a trace, a
-workload, a YAML specification or the name of a built-in workload (see reprise synth); it
-is repeated until a level is complete.
-
---frontier crosses length classes with requests in flight and --rates, for several presets
-and servers (--url): output tokens/s per GPU against those that a user sees, cost and energy
-of a token, and which engine is best at which interactivity. It takes no WORKLOAD: arguments
-are directories of earlier frontiers, whose curves are laid over each other.
-
-With -o the results of every level are kept, and a stopped sweep continues there; a sweep
-under another contract takes another directory. docs/sweep.md defines all that is printed.
+at one rate after another, in an open loop with Poisson arrivals, until the server is
+saturated. It prints latency over load, the knee, and the highest rate that meets the
+contract; without a contract the answer is the knee.
 
 The exit code is 4 if the client was the limit or the contract cannot be judged, and 3
-if no load meets it.`,
+if no load meets it.` + flags.ListsBegin + `
+
+With --sessions or --session-rates the load is whole sessions, and --precision 5% adds runs
+until the interval of a level is that narrow. --preset or --costs sweeps a model of an engine
+in virtual time. --frontier takes no WORKLOAD: arguments are directories of earlier frontiers.
+WORKLOAD is a trace, a workload, a YAML specification or a built-in workload's name.
+
+With -o the results of every level are kept, and a stopped sweep continues there. docs/sweep.md
+defines all that is printed.`,
 		Example: `  reprise sweep chat --preset document-h100-llama-70b --contract contract.yaml --rates 1,20,25 --sustain 0s
-  reprise sweep chat --preset document-h100-llama-70b --contract contract.yaml --rates 20,25 --precision 25% --level-budget 2000
+  reprise sweep chat --preset document-h100-llama-70b --contract contract.yaml --rates 20,25 --precision 25% --set level-budget=2000
   reprise sweep w.parquet --url http://localhost:8000 --rates 50 --level-duration 1s --level-requests 0 --warmup 1 --no-confirm
-  reprise sweep chat --preset l4-qwen2.5-0.5b --concurrencies 1,2 --level-duration 5s --no-confirm -o sweep
-  reprise sweep w.parquet --preset l4-qwen2.5-0.5b --sessions 1..8 --gap-cap 5s --no-confirm
-  reprise sweep --frontier --preset t4-llama-3.2-3b,rtx5080-llama-3.2-3b --lengths chat,1024/1024 --html frontier.html
-  reprise sweep --frontier --url http://localhost:8000 --lengths 32/8 --concurrencies 1,2 -o frontier`,
+  reprise sweep w.parquet --preset l4-qwen2.5-0.5b --sessions 1..8 --set gap-cap=5s --no-confirm
+  reprise sweep --frontier --preset t4-llama-3.2-3b,rtx5080-llama-3.2-3b --lengths chat,1024/1024 --html frontier.html`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if f.frontier.Asked {
 				return nil
@@ -142,6 +123,7 @@ if no load meets it.`,
 	}
 	f.register(cmd)
 	f.frontier.Register(cmd)
+	flags.Demote(cmd.Flags(), "vary", "trust")
 	everyday, _ := flags.Sections(cmd.Flags(), flags.ResultsFlags)
 	everyday.BoolVar(&f.asJSON, "json", false, "print JSON")
 	flags.Details(cmd.Flags())
@@ -154,10 +136,8 @@ const sweepFile = "sweep.json"
 
 // cross makes a frontier.
 func (f *sweepFlags) cross(cmd *cobra.Command, earlier []string) error {
-	server := new(cobra.Command)
-	new(runs.Replay).RegisterEndpoint(server)
-	about := flagLine(cmd, func(name string) bool { // not which servers there are
-		return server.Flags().Lookup(name) != nil && name != "seed" && name != "quiet" && name != "url"
+	about := about(cmd, func(f *pflag.Flag) bool { // not which servers there are
+		return flags.Measured(f) && !flags.In(f, flags.SimulatedFlags) && f.Name != "url"
 	})
 	ask := runs.FrontierAsk{Trials: &f.trial, Concurrencies: f.concurrencies, Rates: f.rates, Duration: f.duration,
 		Requests: f.requests,
@@ -200,13 +180,12 @@ func (f *sweepFlags) register(cmd *cobra.Command) {
 	ladder.StringSliceVar(&f.concurrencies, "concurrencies", nil,
 		"closed loop: requests in flight of the levels, such as 1,2,4,8,16,32")
 	f.bySession.Register(ladder, ladderRest)
-	ladderRest.BoolVar(&f.closed, "closed-loop", false,
-		"closed loop with 1, 2, 4, 8, 16 and 32 requests in flight, or as --adaptive finds")
+	ladderRest.BoolVar(&f.closed, "closed-loop", false, "")
 	ladder.BoolVar(&f.adaptive, "adaptive", false,
-		"search for the highest load that meets the contract: double from --from, then bisect")
-	ladderRest.RateVar(&f.from, "from", 1, "first load of --adaptive")
-	ladderRest.ShareVar(&f.resolution, "resolution", 0.05, "precision of the highest load, as a share of it")
-	ladderRest.BoolVar(&f.past, "past-saturation", false, "also measure levels beyond saturation")
+		"search for the highest load that meets the contract; double from the setting from, then bisect")
+	ladderRest.RateVar(&f.from, "from", 1, "")
+	ladderRest.ShareVar(&f.resolution, "resolution", 0.05, "")
+	ladderRest.BoolVar(&f.past, "past-saturation", false, "")
 	ladderRest.StringVar(&f.process, "process", "poisson",
 		"arrivals of an open loop: poisson, constant, gamma:cv=2, weibull:cv=2")
 	ladder.DurationVar(&f.duration, "level-duration", 60*time.Second, "shortest measured time of a level")
@@ -218,15 +197,13 @@ func (f *sweepFlags) register(cmd *cobra.Command) {
 	ladder.ShareVar(&f.precision, "precision", 0,
 		"add runs to each level until its interval is within this share, such as 5%, and search for the highest load "+
 			"with an interval; 0 makes one run of a level")
-	ladderRest.Int64Var(&f.budget, "level-budget", 50_000, "most requests measured at a level with --precision")
+	ladderRest.Int64Var(&f.budget, "level-budget", 50_000, "")
 	ladderRest.BoolVar(&f.noConfirm, "no-confirm", false, "do not confirm the highest load by a second run")
 	ladder.DurationVar(&f.sustain, "sustain", 300*time.Second,
 		"duration of the final run at the highest load; 0 skips it")
-	ladderRest.DurationVar(&f.stopTTFT, "stop-ttft", 10*time.Second,
-		"p99 TTFT from schedule above which the server counts as saturated")
-	ladderRest.BoolVar(&f.causal, "causal", false,
-		"turns wait for earlier turns and think times; rates are then of first turns")
-	resultsRest.StringVar(&f.hypothesis, "hypothesis", "", "expected outcome, kept with the results")
+	ladderRest.DurationVar(&f.stopTTFT, "stop-ttft", 10*time.Second, "")
+	ladderRest.BoolVar(&f.causal, "causal", false, "")
+	resultsRest.StringVar(&f.hypothesis, "hypothesis", "", "")
 	results.StringVarP(&f.dir, "output", "o", "",
 		"`directory` for the results of every level and sweep.json; a stopped sweep continues there")
 }
@@ -263,11 +240,7 @@ func (f *sweepFlags) sweep(cmd *cobra.Command, path string) (r bench.SweepResult
 	if s.Workload, s.Digest, err = f.workload(cmd, path, s.Dir); err != nil {
 		return r, err
 	}
-	measured := new(cobra.Command) // has the flags that say what is measured, and not how the sweep goes
-	new(runs.Trials).Register(measured)
-	s.About = flagLine(cmd, func(name string) bool {
-		return measured.Flags().Lookup(name) != nil && name != "seed" && name != "quiet"
-	})
+	s.About = about(cmd, flags.Measured)
 	settings, err := f.serve.Settings(cmd)
 	switch {
 	case f.engine != nil:
@@ -352,8 +325,8 @@ func (f *sweepFlags) check(cmd *cobra.Command) error {
 		{"sustain", f.noConfirm, "is a longer run at the highest load, and --no-confirm makes none"},
 		{"process", closed, "is of an open loop"},
 		{"level-requests", closed || f.bySession.Given(),
-			"is of an open loop of requests: see --level-sessions for a load by session; of a closed loop the server " +
-				"says how many there are"},
+			"is of an open loop of requests: see --set level-sessions for a load by session; of a closed loop the " +
+				"server says how many there are"},
 		{"causal", closed || f.bySession.Given(), "is of an open loop of requests"},
 		{"rates", f.bySession.Given(),
 			"are of requests, and --sessions and --session-rates of whole sessions: give one"},
@@ -364,7 +337,7 @@ func (f *sweepFlags) check(cmd *cobra.Command) error {
 		{"gpus", f.Path == "", "is what a contract computes cost from: give --contract FILE"},
 	} {
 		if c.alone && cmd.Flags().Changed(c.flag) {
-			return cli.Usagef("--%s %s", c.flag, c.why)
+			return cli.Usagef("%s %s", flags.Spelled(cmd.Flags().Lookup(c.flag)), c.why)
 		}
 	}
 	return nil
@@ -574,18 +547,21 @@ func commandLine(cmd *cobra.Command, args ...string) string {
 	for _, a := range args {
 		out = append(out, result.Redact(a))
 	}
-	if flags := flagLine(cmd, func(string) bool { return true }); flags != "" {
-		out = append(out, flags)
-	}
-	return strings.Join(out, " ")
+	words := given(cmd, func(*pflag.Flag) bool { return true }, flags.Typed)
+	return strings.Join(append(out, words...), " ")
 }
 
-// flagLine writes the flags that were given. Values of headers and of further fields
-// of the body may hold secrets, as may users, passwords and queries in URLs.
-func flagLine(cmd *cobra.Command, take func(name string) bool) string {
-	var out []string
+// about says what a sweep measures, by what take agrees to. Levels of another are not taken up.
+func about(cmd *cobra.Command, take func(*pflag.Flag) bool) string {
+	return strings.Join(given(cmd, take, func(f *pflag.Flag, v string) string { return "--" + f.Name + "=" + v }), " ")
+}
+
+// given are the flags and settings that were given, each as word writes it. Values of headers and of further
+// fields of the body may hold secrets, as may users, passwords and queries in URLs.
+func given(cmd *cobra.Command, take func(*pflag.Flag) bool,
+	word func(f *pflag.Flag, value string) string) (out []string) {
 	cmd.Flags().Visit(func(fl *pflag.Flag) {
-		if !take(fl.Name) || fl.Name == "config" || fl.Name == "target" { // what they set stands here itself
+		if !take(fl) || fl.Name == "config" || fl.Name == "target" { // what they set stands here itself
 			return
 		}
 		for _, v := range cli.FlagValues(fl) {
@@ -605,8 +581,8 @@ func flagLine(cmd *cobra.Command, take func(name string) bool) string {
 			if strings.ContainsAny(v, " '\"$&|;<>()") {
 				v = "'" + strings.ReplaceAll(v, "'", `'\''`) + "'"
 			}
-			out = append(out, "--"+fl.Name+"="+v)
+			out = append(out, word(fl, v))
 		}
 	})
-	return strings.Join(out, " ")
+	return out
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"reprise/cmd/reprise/internal/cli"
+	"reprise/cmd/reprise/internal/flags"
 	"reprise/replay/bench"
 )
 
@@ -33,7 +34,7 @@ func TestSweepOf70B(t *testing.T) {
 	long(t)
 	t.Chdir(t.TempDir())
 	const preset, clause = "--preset=document-h100-llama-70b", "--clause=p99 ttft <= 500ms"
-	open := sweepOf(t, cli.Good, preset, clause, "--rates=5,20,25", "-o", "s", "--html", "s.html", "--hypothesis", "it bends at 20")
+	open := sweepOf(t, cli.Good, preset, clause, "--rates=5,20,25", "-o", "s", "--html", "s.html", "--set", "hypothesis=it bends at 20")
 	p99 := func(i int) float64 { return *open.Levels[i].TTFTDue.P99 }
 	if open.Levels[1].Load != 20 || p99(1) >= 500 || open.Levels[2].Load != 25 || p99(2) <= 500 {
 		t.Errorf("p99 is %v ms at %v and %v at %v", p99(1), open.Levels[1].Load, p99(2), open.Levels[2].Load)
@@ -45,7 +46,7 @@ func TestSweepOf70B(t *testing.T) {
 	if h.Load == nil || *h.Load < 20 || *h.Load >= 25 || !h.Sustained {
 		t.Errorf("highest: %+v", h)
 	}
-	bounded := sweepOf(t, cli.Good, preset, clause, "--rates=5,20,25", "--precision=25%", "--level-budget=8000", "-o", "b")
+	bounded := sweepOf(t, cli.Good, preset, clause, "--rates=5,20,25", "--precision=25%", "--set", "level-budget=8000", "-o", "b")
 	if h := bounded.Highest; h.Low == nil || h.High == nil || *h.Low >= *h.High || *h.Load < .95**h.Low || *h.Load > *h.Low {
 		t.Errorf("highest, with bounds: %v of %v to %v", *h.Load, *h.Low, *h.High) // of what was offered at the lower one, so much came out
 	}
@@ -115,7 +116,7 @@ func TestSweepExitCodes(t *testing.T) {
 		{"sweep chat --rates=5,4 " + short, cli.Usage, "ascend"},
 		{"sweep chat --rates=5 --concurrencies=1 " + preset, cli.Usage, "--rates and --concurrencies cannot be used together"},
 		{"sweep chat --adaptive --rates=5 " + short, cli.Usage, "--adaptive finds"},
-		{"sweep chat --from=5 " + short, cli.Usage, "--from is where --adaptive begins"},
+		{"sweep chat --set from=5 " + short, cli.Usage, "--set from is where --adaptive begins"},
 		{"sweep chat --no-confirm " + short, cli.Usage, "--sustain is a longer run"},
 		{"sweep chat --process=gama " + short, cli.Usage, "gama"},
 		{"sweep chat --concurrencies=1.5 " + preset, cli.Usage, "whole"},
@@ -125,7 +126,7 @@ func TestSweepExitCodes(t *testing.T) {
 		{"capacity chat --rates=5 --target-rate=100 --clause=max~ttft~<=~1ns " + short, cli.Check, "no load meets the contract"},
 		{"capacity chat --rates=5 " + short, cli.Usage, "--target-rate"},
 		{"capacity chat --concurrencies=1 --target-rate=10 --no-confirm " + preset, cli.Usage, "closed-loop sweep"},
-		{"capacity s.json --target-rate=10 --rates=5", cli.Usage, "--rates is a flag of a sweep"},
+		{"capacity s.json --target-rate=10 --rates=5", cli.Usage, "--rates is for making a sweep"},
 		{"capacity s.json --target-rate=10", cli.Failure, "s.json"},
 		{"capacity predict --params=8X --bandwidth=600GB", cli.Usage, "--params"},
 		{"capacity predict --params=8B --bandwidth=600GB --efficiency=2", cli.Usage, "efficiency"},
@@ -144,10 +145,13 @@ func TestSweepExitCodes(t *testing.T) {
 // What a command was called with is kept, and no secret of it.
 func TestCommandLine(t *testing.T) {
 	cmd := sweepCommand()
-	if err := cmd.ParseFlags([]string{"--url=http://user:pass@host:1/x?key=hidden", "--header=Authorization=hidden", "--extra-body={\"k\":\"hidden\"}", "--clause=p99 ttft <= 1s", "--rates=1,2", "--engine-flags=--api-key hidden"}); err != nil {
+	if err := cmd.ParseFlags([]string{"--url=http://user:pass@host:1/x?key=hidden", "--header=Authorization=hidden", "--extra-body={\"k\":\"hidden\"}", "--clause=p99 ttft <= 1s", "--rates=1,2", "--set", "engine-flags=--api-key hidden"}); err != nil {
 		t.Fatal(err)
 	}
-	const want = "sweep w.parquet --clause='p99 ttft <= 1s' --engine-flags='--api-key [redacted]' --extra-body=… --header=… --rates=1 --rates=2 --url=http://host:1/x"
+	if err := flags.Configure(cmd, nil); err != nil {
+		t.Fatal(err)
+	}
+	const want = "sweep w.parquet --clause='p99 ttft <= 1s' --set=engine-flags='--api-key [redacted]' --extra-body=… --header=… --rates=1 --rates=2 --url=http://host:1/x"
 	if got := commandLine(cmd, "w.parquet"); got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}

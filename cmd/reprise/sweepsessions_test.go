@@ -17,7 +17,7 @@ import (
 func TestSweepSessions(t *testing.T) {
 	w, _ := agentWorkload(t, 200)
 	dir := filepath.Join(t.TempDir(), "s")
-	args := []string{"sweep", w, "--preset=l4-qwen2.5-0.5b", "--sessions=1..4", "--level-sessions=20", "--sustain=0s", "--level-duration=1s", "--clause=p95 session_time <= 100s", "--json"}
+	args := []string{"sweep", w, "--preset=l4-qwen2.5-0.5b", "--sessions=1..4", "--set", "level-sessions=20", "--sustain=0s", "--level-duration=1s", "--clause=p95 session_time <= 100s", "--json"}
 	sweep := func(more ...string) bench.SweepResult {
 		out, errs, code := reprise(t, append(args, more...)...)
 		var r bench.SweepResult
@@ -38,7 +38,7 @@ func TestSweepSessions(t *testing.T) {
 		t.Errorf("capacity: %v, exit code %d, %+v\n%s", err, code, c, errs)
 	}
 	server := newSessionServer(t)
-	out, errs, code = reprise(t, "sweep", w, "--url", server.url, "--sessions=5", "--level-sessions=20", "--no-confirm", "--level-duration=1s", "--trust=max-stall-ttft=off,max-stall-gap=off,max-lag=off,max-lag-p50=off,max-lag-drift=off", "--json")
+	out, errs, code = reprise(t, "sweep", w, "--url", server.url, "--sessions=5", "--set", "level-sessions=20", "--no-confirm", "--level-duration=1s", "--trust=max-stall-ttft=off,max-stall-gap=off,max-lag=off,max-lag-p50=off,max-lag-drift=off", "--json")
 	var live bench.SweepResult
 	if err := json.Unmarshal([]byte(out), &live); err != nil || code != cli.Good || live.Levels[0].Sessions.Measured < 20 || live.Levels[0].Sessions.Censored != 0 {
 		t.Errorf("%v, exit code %d, %s\n%s", err, code, out, errs)
@@ -49,8 +49,8 @@ func TestSweepSessions(t *testing.T) {
 func TestSweepSessionsRefused(t *testing.T) {
 	w, _ := agentWorkload(t, 5)
 	for _, c := range [][2]string{
-		{"--sessions=4 --rates=3", "give one"}, {"--sessions=4 --session-rates=3", "give one"}, {"--gap-cap=3s", "needs --sessions"}, {"--level-sessions=3", "needs --sessions"},
-		{"--sessions=4..2", "is empty"}, {"--sessions=some", "--sessions"}, {"--sessions=4 --recycle=same", "prompts of their own"}, {"--sessions=4 --trajectory-start=0.5", "not simulated"},
+		{"--sessions=4 --rates=3", "give one"}, {"--sessions=4 --session-rates=3", "give one"}, {"--set gap-cap=3s", "needs --sessions"}, {"--set level-sessions=3", "needs --sessions"},
+		{"--sessions=4..2", "is empty"}, {"--sessions=some", "--sessions"}, {"--sessions=4 --set recycle=same", "prompts of their own"}, {"--sessions=4 --set trajectory-start=0.5", "not simulated"},
 		{"--sessions=4 --warmup=30", "number of sessions"}, {"--sessions=1..4 --adaptive", "range"},
 	} {
 		_, errs, code := reprise(t, append([]string{"sweep", w, "--preset=l4-qwen2.5-0.5b"}, strings.Fields(c[0])...)...)
@@ -71,7 +71,7 @@ func TestSessionsWarm(t *testing.T) {
 		all     bool // of later plays
 	}{{result.RecycleSalt, false}, {result.RecycleSame, true}} {
 		out := filepath.Join(t.TempDir(), "r.parquet")
-		must(t, "replay", w, "--url", server.url, "-o", out, "--quiet", "--sessions", "20", "--cache", "warm", "--duration", "3s", "--recycle", c.recycle)
+		must(t, "replay", w, "--url", server.url, "-o", out, "--quiet", "--sessions", "20", "--cache", "warm", "--duration", "3s", "--set", "recycle="+c.recycle)
 		f, err := result.Open(out)
 		if err != nil {
 			t.Fatal(err)

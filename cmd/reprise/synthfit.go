@@ -34,9 +34,7 @@ seed always give the same workload. A model of an earlier version is fitted agai
 Sizes, outputs and gaps are each exchanged among at least --k-swap similar requests, and
 sessions move as a whole, with as many turns as they have. This is not differential
 privacy: every value still occurred. The model has the privacy tier of the trace. Of a
-trace that takes more than 1.1 GB, a sample of whole prefix trees is fitted. A workload of
-the model is measured as by "reprise fidelity"; where it is off, others are tried, and a
-line says by how much the closest is.
+trace that takes more than 1.1 GB, a sample of whole prefix trees is fitted.
 
 With --tier partner (ε=8) and --tier public (ε=1) the model is differentially private:
 each user or session adds a weight of 1 in all to each of some 20 noisy tables, in cells
@@ -160,7 +158,7 @@ func fitTrace(cmd *cobra.Command, path string, t *trace.Trace, kSwap int) (*synt
 
 // sayModel prints what model was written to path, and of how many of what it is.
 func sayModel(cmd *cobra.Command, path string, meta trace.Meta, n int64, of string, kSwap int, notes []string) error {
-	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
+	if cli.On(cmd, "json") {
 		said := struct {
 			File     string   `json:"file"`
 			Tier     string   `json:"tier"`

@@ -115,10 +115,10 @@ func TestReplayTargets(t *testing.T) {
 	write(extra, `{"row":3,"header":{"X-Row":"three"},"body":{"cache_salt":"s3"}}`+"\n")
 	write(secret, "from a file\n")
 	t.Setenv("REPRISE_TEST_SECRET", "from the environment")
-	text := must(t, "replay", w, "--url", a.URL, "--url", b.URL+"/v1?key=SECRET", "--balance", "session", "--api", "auto", "-o", out, "--quiet", "--details", "--max-lag", "1h", "--max-stall-ttft", "-1", "--max-stall-gap", "-1",
-		"--header", "X-A=1", "--header-env", "X-B=REPRISE_TEST_SECRET", "--header-file", "X-C="+secret, "--affinity-header", "X-Session-Id", "--record-header", "x-pod",
-		"--temperature", "0", "--top-p", "0.5", "--sampling-seed", "9", "--extra-body", `{"top_k":4,"temperature":1}`, "--class-priority", "gold=3",
-		"--model-map", "adapter-0=lora", "--row-extra", extra, "--check-deterministic", "5", "--retry", "2,10ms")
+	text := must(t, "replay", w, "--url", a.URL, "--url", b.URL+"/v1?key=SECRET", "--set", "balance=session", "--api", "auto", "-o", out, "--quiet", "--details", "--max-lag", "1h", "--max-stall-ttft", "-1", "--max-stall-gap", "-1",
+		"--header", "X-A=1", "--set", "header-env=X-B=REPRISE_TEST_SECRET", "--set", "header-file=X-C="+secret, "--set", "affinity-header=X-Session-Id", "--set", "record-header=x-pod",
+		"--temperature", "0", "--top-p", "0.5", "--set", "sampling-seed=9", "--extra-body", `{"top_k":4,"temperature":1}`, "--set", "class-priority=gold=3",
+		"--set", "model-map=adapter-0=lora", "--set", "row-extra="+extra, "--set", "check-deterministic=5", "--retry", "2,10ms")
 	for _, want := range []string{"By endpoint", "pod-a", "pod-b", "0 differ"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the report lacks %q:\n%s", want, text)
@@ -172,9 +172,9 @@ func TestReplayTLSFlags(t *testing.T) {
 	}
 	w := targetWorkload(t, 8)
 	for i, how := range [][]string{
-		{"--tls-ca", ca, "--http2", "--api", "responses"},
-		{"--tls-ca", ca, "--tls-server-name", "example.com", "--api", "embeddings", "--token-ids"},
-		{"--tls-insecure", "--api", "chat", "--no-trace-headers", "--first-token-timeout", "1m", "--idle-timeout", "1m", "--connect-timeout", "5s", "--proxy", "none"},
+		{"--set", "tls-ca=" + ca, "--set", "http2", "--api", "responses"},
+		{"--set", "tls-ca=" + ca, "--set", "tls-server-name=example.com", "--api", "embeddings", "--token-ids"},
+		{"--set", "tls-insecure", "--api", "chat", "--set", "no-trace-headers", "--set", "first-token-timeout=1m", "--set", "idle-timeout=1m", "--set", "connect-timeout=5s", "--set", "proxy=none"},
 	} {
 		out := filepath.Join(dir, string(rune('a'+i))+".parquet")
 		text := must(t, append([]string{"replay", w, "--url", s.URL, "-o", out, "--quiet", "--details", "--max-lag", "1h", "--max-stall-ttft", "-1", "--max-stall-gap", "-1"}, how...)...)
@@ -206,15 +206,15 @@ func TestReplayTargetFlagsAreChecked(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"--api", "images"}, "embeddings"}, {[]string{"--balance", "x"}, "balanced by"}, {[]string{"--retry", "-1"}, "--retry"},
-		{[]string{"--retry", "1,SECRET"}, "--retry"}, {[]string{"--tls-cert", "x"}, "go together"}, {[]string{"--tls-ca", extra}, "no certificate"},
-		{[]string{"--tls-insecure", "--tls-ca", "x"}, "cannot be used together"}, {[]string{"--header-env", "X=REPRISE_TEST_UNSET"}, "not set"},
-		{[]string{"--header", "a b=SECRET"}, "HTTP does not allow"}, {[]string{"--header-env", "X"}, "want two names"},
-		{[]string{"--proxy", "http://u:SECRET@x"}, "proxy"}, {[]string{"--class-priority", "gold=SECRET"}, "whole number"},
-		{[]string{"--model-map", "a"}, "want two names"}, {[]string{"--row-extra", extra}, "e.jsonl:1:1: the workload has 2 rows"},
-		{[]string{"--check-deterministic", "2", "--api", "embeddings"}, "want a number"}, {[]string{"--url", "unix://x"}, "Unix socket"},
-		{[]string{"--record-header", "a", "--record-header", "b", "--record-header", "c", "--record-header", "d", "--record-header", "e"}, "at most 4"},
-		{[]string{"--api", "responses", "--token-ids"}, "token ids"}, {[]string{"--idle-timeout", "-1s"}, "is not a duration"}, {[]string{"--affinity-header", "a:b"}, "header"},
+		{[]string{"--api", "images"}, "embeddings"}, {[]string{"--set", "balance=x"}, "balanced by"}, {[]string{"--retry", "-1"}, "--retry"},
+		{[]string{"--retry", "1,SECRET"}, "--retry"}, {[]string{"--set", "tls-cert=x"}, "go together"}, {[]string{"--set", "tls-ca=" + extra}, "no certificate"},
+		{[]string{"--set", "tls-insecure", "--set", "tls-ca=x"}, "cannot be used together"}, {[]string{"--set", "header-env=X=REPRISE_TEST_UNSET"}, "not set"},
+		{[]string{"--header", "a b=SECRET"}, "HTTP does not allow"}, {[]string{"--set", "header-env=X"}, "want two names"},
+		{[]string{"--set", "proxy=http://u:SECRET@x"}, "proxy"}, {[]string{"--set", "class-priority=gold=SECRET"}, "whole number"},
+		{[]string{"--set", "model-map=a"}, "want two names"}, {[]string{"--set", "row-extra=" + extra}, "e.jsonl:1:1: the workload has 2 rows"},
+		{[]string{"--set", "check-deterministic=2", "--api", "embeddings"}, "answers are text"}, {[]string{"--url", "unix://x"}, "Unix socket"},
+		{[]string{"--set", "record-header=a", "--set", "record-header=b", "--set", "record-header=c", "--set", "record-header=d", "--set", "record-header=e"}, "at most 4"},
+		{[]string{"--api", "responses", "--token-ids"}, "token ids"}, {[]string{"--set", "idle-timeout=-1s"}, "is not a duration"}, {[]string{"--set", "affinity-header=a:b"}, "header"},
 	} {
 		_, errs, code := reprise(t, append([]string{"replay", w, "-o", filepath.Join(dir, "r.parquet"), "--quiet"}, c.args...)...)
 		if code == cli.Good || !strings.Contains(errs, c.want) || strings.Contains(errs, "SECRET") {

@@ -237,7 +237,7 @@ func TestThreadFlags(t *testing.T) {
 		t.Fatal(err)
 	}
 	must(t, "import", log, "-o", workload)
-	for _, args := range [][]string{{"--open-loop"}, {"--concurrency", "2"}, {"--verify"}} {
+	for _, args := range [][]string{{"--open-loop"}, {"--concurrency", "2"}, {"--set", "verify"}} {
 		if _, errs, code := reprise(t, append([]string{"replay", workload, "-o", "r.parquet", "--thread"}, args...)...); code != cli.Usage {
 			t.Errorf("%v: exit code %d: %s", args, code, errs)
 		}

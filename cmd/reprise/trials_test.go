@@ -95,7 +95,7 @@ func TestEndpointHasNoEngineFlags(t *testing.T) {
 		"sweep w.parquet --url http://127.0.0.1:1 --replicas 2",
 		"compare w.parquet --url-a http://127.0.0.1:1 --url-b http://127.0.0.1:2 -o d --max-num-seqs 8",
 	} {
-		if _, errs, code := reprise(t, strings.Fields(args)...); code != cli.Usage || !strings.Contains(errs, "is a flag of a simulated engine") {
+		if _, errs, code := reprise(t, strings.Fields(args)...); code != cli.Usage || !strings.Contains(errs, "is of a simulated engine") {
 			t.Errorf("%s: code %d\n%s", args, code, errs)
 		}
 	}

@@ -135,8 +135,8 @@ func TestVerbatimReplay(t *testing.T) {
 	replays(want)
 	server.strict = false
 	replays(want, "--connections", "pooled")
-	replays(want[1:3], "--start", "50ms", "--end", "250ms", "--prime", "none")
-	replays(append(want[:2:2], want[:2]...), "--max-requests", "2", "--loop", "2", "--loop-same")
+	replays(want[1:3], "--start", "50ms", "--end", "250ms", "--set", "prime=none")
+	replays(append(want[:2:2], want[:2]...), "--max-requests", "2", "--loop", "2", "--set", "loop-same")
 	r, err := result.Open(results)
 	if err != nil {
 		t.Fatal(err)
@@ -204,7 +204,7 @@ func TestVerbatimRefusals(t *testing.T) {
 	refused("chmod 600", verbatim("t.parquet", "open.raw.parquet")...)
 	refused("", verbatim("t.parquet", "cut.raw.parquet")...)
 	refused("not a raw file", verbatim("t.parquet", "plain.parquet")...)
-	refused("--loop-same", verbatim("t.parquet", "t.raw.parquet", "--loop", "2")...)
+	refused("--set loop-same", verbatim("t.parquet", "t.raw.parquet", "--loop", "2")...)
 	refused("--token-ids", verbatim("t.parquet", "t.raw.parquet", "--token-ids")...)
 	for _, args := range [][]string{{"profile"}, {"anonymize", "-o", file("x.parquet")}, {"import", "-o", file("x.parquet")}, {"synth", "-o", file("x.parquet")},
 		{"slice", "-o", file("x.parquet")}, {"export", "--to", "mooncake"}, {"report"}, {"audit"}} {

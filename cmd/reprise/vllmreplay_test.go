@@ -90,7 +90,7 @@ func TestReplayAsVLLM(t *testing.T) {
 	if out := judged(t, results, "--definitions", "aiperf", "--details"); !strings.Contains(out, "Inter Chunk Latency") || strings.Contains(out, "Chunk ITL") {
 		t.Error(out)
 	}
-	if out := judged(t, results, "--steady-share", "0", "--json"); strings.Contains(out, `"steady"`) {
+	if out := judged(t, results, "--set", "no-steady", "--json"); strings.Contains(out, `"steady"`) {
 		t.Error("the steady state is looked for")
 	}
 }

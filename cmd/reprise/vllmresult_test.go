@@ -21,7 +21,7 @@ func TestVLLMResultUsage(t *testing.T) {
 		"report r --format yaml":                                   "text, json, markdown",
 		"report r --format vllm --json":                            "cannot be used together",
 		"report r --definitions jmeter":                            "aiperf",
-		"report r --steady-share 2":                                "MSER-5 finds it; leave the flag out, or give --no-steady to do without",
+		"report r --steady-share 2":                                "MSER-5 finds the steady state: leave the flag out, or give --set no-steady",
 		"replay w.parquet -o r.parquet --save-detailed":            "--save-result",
 		"replay w.parquet -o r.parquet --result-dir x":             "--save-result",
 		"replay w.parquet -o r.parquet --save-result --metadata x": "KEY=VALUE",

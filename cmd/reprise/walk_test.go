@@ -72,7 +72,7 @@ var walkLines = []walked{
 	{"export r.parquet r2.parquet --to table -o table.parquet", 0, "table.parquet: 400 requests", `{"`},
 	{"replay w.parquet URL -o live.parquet TRUSTING", 0, "Trustworthy", `{"`},
 	{"replay w.parquet URL --max-lag 1ns -o untrusted.parquet", 4, "Not trustworthy", `{"`},
-	{"replay w.parquet --dry-run --price-input 1 --price-output 2", 0, "Dry run: nothing was sent", `{"`},
+	{"replay w.parquet --dry-run --set price-input=1 --set price-output=2", 0, "Dry run: nothing was sent", `{"`},
 	{"report live.parquet TRUSTING", 0, "Trustworthy", `{"`},
 	{"report r.parquet --slo ttft:200ms --contract contract.yaml --html r.html", 0, "Simulated:", `{"`},
 	{"report r.parquet r2.parquet", 0, "Each of the 2 runs", `[`},
@@ -156,7 +156,7 @@ func TestEveryOutput(t *testing.T) {
 	for _, c := range walkLines {
 		args := strings.Fields(real.Replace(c.line))
 		modes := [][]string{nil}
-		if cmd, _, err := rootCommand().Find(args); err == nil && cmd.Flags().Lookup("details") != nil {
+		if cmd, _, err := rootCommand(nil).Find(args); err == nil && cmd.Flags().Lookup("details") != nil {
 			modes = append(modes, []string{"--details"})
 		}
 		for _, mode := range modes {

@@ -3,8 +3,15 @@ package main
 import (
 	"go/scanner"
 	"go/token"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spf13/pflag"
+
+	"reprise/cmd/reprise/internal/cli"
 )
 
 // oldWords have a plain term that took their place.
@@ -36,6 +43,34 @@ var oldWords = map[string]string{
 	"stands still":                 "is stalled",
 	"cannot be had":                "cannot be used",
 	"lie beside":                   "beside",
+}
+
+// No text tells to type as a flag what is a setting: not a message, a page or an example.
+func TestSettingsAreNoFlags(t *testing.T) {
+	is := map[string]int{}
+	for _, cmd := range allCommands() {
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if cli.IsSetting(f) {
+				is[f.Name] |= 1
+			} else {
+				is[f.Name] |= 2 // also a flag, of another command
+			}
+		})
+	}
+	typed := regexp.MustCompile(`--([a-z][a-z0-9-]*)`)
+	eachFile(t, func(name string) bool {
+		ext := filepath.Ext(name)
+		return slices.Contains([]string{".md", ".go", ".sh", ".py", ".yaml", ".yml"}, ext) && name != "CHANGELOG.md" &&
+			name != "migration.md" && !strings.HasSuffix(name, "_test.go")
+	}, func(path string, text []byte) {
+		for i, line := range strings.Split(string(text), "\n") {
+			for _, m := range typed.FindAllStringSubmatch(line, -1) {
+				if is[m[1]] == 1 {
+					t.Errorf("%s:%d has --%s: it is a setting, %s", path, i+1, m[1], strings.TrimSpace(line))
+				}
+			}
+		}
+	})
 }
 
 // Words that were replaced do not come back: not in the strings of the program, which

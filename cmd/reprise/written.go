@@ -76,7 +76,7 @@ func writeTallied(cmd *cobra.Command, path string, w *written,
 // say prints what was written to path: as JSON on stdout with --json, else on stderr.
 func (w *written) say(cmd *cobra.Command, path string) error {
 	w.File, w.DurationS = path, float64(w.lastNS-w.firstNS)/1e9
-	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
+	if cli.On(cmd, "json") {
 		if w.Notes == nil {
 			w.Notes = []string{}
 		}
@@ -107,7 +107,7 @@ func (w *written) say(cmd *cobra.Command, path string) error {
 
 // jsonOrFile refuses --json beside a file that goes to stdout.
 func jsonOrFile(cmd *cobra.Command, path string) error {
-	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON && path == cli.Standard {
+	if cli.On(cmd, "json") && path == cli.Standard {
 		return cli.Usagef("--json and -o - both write to stdout")
 	}
 	return nil

@@ -134,8 +134,8 @@ def play(client, folder, tools):
         workload = f'{folder}/w.parquet'
         subprocess.run([tools.reprise, 'import', f'{folder}/traces', '-o', workload, '--arrivals', 'constant:1', '--quiet'], check=True)
         command = [tools.reprise, 'replay', workload, '--url', url, '-o', f'{folder}/r.parquet', '--api', 'chat', '--model', 'truth', '--tokenizer', 'o200k_base',
-                   '--scenario', 'agentx-0.13', '--force', '--sessions', str(LANES), '--duration', f'{SECONDS}s', '--trajectory-start', f'{START}..{START}',
-                   '--affinity-header', 'X-Session', '--template-tokens', '0', '--scrape', 'none']
+                   '--scenario', 'agentx-0.13', '--force', '--sessions', str(LANES), '--duration', f'{SECONDS}s', '--set', f'trajectory-start={START}..{START}',
+                   '--set', 'affinity-header=X-Session', '--set', 'template-tokens=0', '--scrape', 'none']
         env = os.environ
     else:
         command = [tools.aiperf, 'profile', '-m', 'truth', '--url', url, '--endpoint-type', 'chat', '--streaming',

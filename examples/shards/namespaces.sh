@@ -53,7 +53,7 @@ for i in ${ONLY:-$(seq 0 $((n - 1)))}; do
   ip -n "shard$i" addr add "10.77.1.$((i + 1))/16" dev eth0
   ip -n "shard$i" link set eth0 up
   ip -n "shard$i" link set lo up
-  clock=(--clock-listen :7123 --clock-peer 10.77.1.1:7123)
+  clock=(--set clock-listen=:7123 --set clock-peer=10.77.1.1:7123)
   [ -z "${ONLY:-}" ] || clock=()
   ip netns exec "shard$i" "$reprise" replay "$workload" --shard "$i/$n" --start-clock "$start" "${clock[@]}" \
     -o "$folder/shard-$i.parquet" --quiet "$@" >"$folder/shard-$i.out" 2>"$folder/shard-$i.err" &

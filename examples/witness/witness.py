@@ -172,7 +172,7 @@ def run(rate, disturb=None, group=None, realtime=False, crowd=False):
         truth = truth_of(folder / "truth.jsonl")
         cells, holds = [], True
         for instants in "read", "kernel":
-            out = subprocess.run([options.reprise, "report", folder / "r.parquet", "--json", "--instants", instants], capture_output=True, text=True)
+            out = subprocess.run([options.reprise, "report", folder / "r.parquet", "--json", "--set", "instants=" + instants], capture_output=True, text=True)
             if not out.stdout:
                 cells.append("no results: " + (errors.decode() + out.stderr).strip().splitlines()[-1][:100])
                 continue

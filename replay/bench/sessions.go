@@ -60,8 +60,8 @@ const sustainTrees = 3
 func (s *SessionSweep) check(closed bool) error {
 	switch {
 	case s.Recycle != result.RecycleSalt && s.Recycle != result.RecycleApart:
-		return fmt.Errorf("a sweep plays sessions again with prompts of their own: --recycle %s or %s; with another, "+
-			"a session would hit its own earlier run, or the level end too soon", result.RecycleSalt,
+		return fmt.Errorf("a sweep plays sessions again with prompts of their own: --set recycle=%s or %s; with "+
+			"another, a session would hit its own earlier run, or the level end too soon", result.RecycleSalt,
 			result.RecycleApart)
 	case s.MaxSessions != 0:
 		return errors.New("a limit of live sessions would hide what a rate of sessions does to the server")
@@ -95,7 +95,7 @@ func (s *SessionSweep) tellCut(l *Level) {
 		return
 	}
 	note := fmt.Sprintf("%d of %d measured sessions were not over when the level had to end; a longer "+
-		"--level-limit lets them", l.Sessions.Censored, l.Sessions.Measured)
+		"--set level-limit lets them", l.Sessions.Censored, l.Sessions.Measured)
 	l.Note = strings.TrimPrefix(l.Note+"; "+note, "; ")
 }
 

@@ -162,7 +162,7 @@ func (d *Design) command(records []*Record, taken []candidate) {
 			line += "-long"
 		}
 		if past {
-			line += " --past-saturation"
+			line += " --set past-saturation"
 		}
 		d.Commands = append(d.Commands, line)
 	}

@@ -84,7 +84,7 @@ func (h *HTTP) CalibrateAPI(ctx context.Context, api, word string, id uint32) (o
 		case n > mostTemplate:
 			return 0, h.fromServer(i,
 				fmt.Errorf("client: the server counts %d tokens in a prompt of one: no chat template adds so many, "+
-					"so its counts mean nothing. Say with --template-tokens what it adds", n+1))
+					"so its counts mean nothing. Say with --set template-tokens what it adds", n+1))
 		case first < 0:
 			first, overhead = i, n
 		case n != overhead && h.opt.TemplateTokens == nil:

@@ -44,7 +44,8 @@ func rtx5080Log() []rtx5080 {
 // and static batches were run by other code.
 func rtx5080Llama() Preset {
 	p := rtx5080Server("rtx5080-llama-3.2-3b", 8,
-		"under static and continuous batching, each with costs of its own (--batching static takes those of static)")
+		"under static and continuous batching, each with costs of its own (--set batching=static takes those of "+
+			"static)")
 	p.Engine.Costs = Costs{Step: 11_270_000_000, KVToken: 2_070_000, PrefillToken: 70_780_000, DecodeSeq: 3_272_000_000,
 		Request: 18_180_000_000}
 	p.Static = &Costs{Step: 11_300_000_000, KVToken: 1_403_000, PrefillToken: 213_900_000, DecodeSeq: 2_484_000_000,

@@ -163,7 +163,7 @@ func TestLoadJob(t *testing.T) {
 			t.Errorf("alone %v: required anti-affinity %v", alone, required)
 		}
 		args, _ := at(t, container, "args").([]any)
-		for _, want := range []any{"--shard=/16", "--start-clock=2026-05-01T12:00:00Z", "--output=/results/shard-$(JOB_COMPLETION_INDEX).parquet", "--clock-peer=chat-0.chat:7123", "--header=X-A=it's $$(HOME)"} {
+		for _, want := range []any{"--shard=/16", "--start-clock=2026-05-01T12:00:00Z", "--output=/results/shard-$(JOB_COMPLETION_INDEX).parquet", "--set=clock-peer=chat-0.chat:7123", "--header=X-A=it's $$(HOME)"} {
 			if !slices.Contains(args, want) {
 				t.Errorf("%v is not in %v", want, args)
 			}
@@ -201,7 +201,7 @@ func TestSlurmWords(t *testing.T) {
 	}
 	got := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
 	want := append([]string{"reprise"}, s.shardArgs()...)
-	want = append(want, "--clock-peer=ntp:123", "--output="+s.Results+"/chat/shard-7.parquet")
+	want = append(want, "--set=clock-peer=ntp:123", "--output="+s.Results+"/chat/shard-7.parquet")
 	if !slices.Equal(got, want) {
 		t.Errorf("the shell reads\n%q\nwant\n%q", got, want)
 	}

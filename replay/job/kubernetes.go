@@ -106,7 +106,7 @@ func (s *Spec) shardContainer() container {
 	if peer == "" { // the pod of an index has its name, below that of the Service
 		peer = fmt.Sprintf("%s-0.%s:%d", s.Name, s.Name, clockPort)
 	}
-	args := append(s.shardArgs(), "--clock-listen=:"+strconv.Itoa(clockPort), "--clock-peer="+peer)
+	args := append(s.shardArgs(), "--set=clock-listen=:"+strconv.Itoa(clockPort), "--set=clock-peer="+peer)
 	args = append(literally(args), "--output="+s.folder()+"/shard-$("+indexVariable+").parquet")
 	c := s.container("replay", args)
 	c.Env = append([]envVar{{Name: indexVariable, From: &envValue{Field: &fieldRef{indexField}}}}, c.Env...)

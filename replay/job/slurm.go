@@ -46,7 +46,7 @@ func (s *Spec) Slurm() ([]byte, error) {
 		words = append(words, quoted(a))
 	}
 	if s.ClockPeer != "" {
-		words = append(words, quoted("--clock-peer="+s.ClockPeer))
+		words = append(words, quoted("--set=clock-peer="+s.ClockPeer))
 	}
 	words = append(words, `--output=`+folder+`/shard-"$SLURM_ARRAY_TASK_ID".parquet`)
 	line("%s", strings.Join(words, " \\\n  "))

@@ -72,8 +72,8 @@ var latencyDefinitions = []Definition{
 		"median lag of the last quarter − of the first quarter"},
 	{"stalled.ttft_share", "share",
 		"How much of the times to first token, of an embedding to its answer, the client was stalled in, or read " +
-			"late by more than 2 ms. What comes in a stall is timed at its end. Of the kernel's instants (--instants " +
-			"kernel) it is the part that is left out.",
+			"late by more than 2 ms. What comes in a stall is timed at its end. Of the kernel's instants (--set " +
+			"instants=kernel) it is the part that is left out.",
 		"Σ max(|[sent, first_token] ∩ stalls|, read_delay − 2 ms) ÷ Σ (first_token − sent)"},
 	{"stalled.gap_p99_share", "share",
 		"How much of a gap between token events the client was stalled in, or read late by more than 2 ms, at p99: " +

@@ -197,8 +197,8 @@ func (l *leads) cache(s *Summary) {
 				"all (measured and expected hit ratio): that expectation is not of this engine.",
 			page.Percent(*c.Measured), page.Percent(*c.Expected))
 	case d < -sameHits && c.oneLess && !other:
-		l.add(leadBoundary, "how much of the chat template stands before a prompt (--template-tokens BEFORE+AFTER), "+
-			"and completions, which have no template",
+		l.add(leadBoundary, "how much of the chat template stands before a prompt "+
+			"(--set template-tokens=BEFORE+AFTER), and completions, which have no template",
 			"Each prompt that shares a prefix found one block of %s less than expected (measured and expected hit "+
 				"ratio): what prompts share ends a few tokens before the boundary of a block, as when more of a chat "+
 				"template stands before them than was measured. Eviction would take more.",

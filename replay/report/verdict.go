@@ -355,7 +355,7 @@ func (j *judgement) delivered(s *Summary, limits Limits) {
 	}
 	share(codePrompts, prompts, limits.Prompt,
 		"the server %s, %s off in all: name its tokenizer with --tokenizer, by name or as the path of its "+
-			"tokenizer.json, and what its template adds with --template-tokens", how,
+			"tokenizer.json, and what its template adds with --set template-tokens", how,
 		page.OrDash(prompts, page.Percent))
 
 	outputs := s.Tokens.OutputMiss.share()

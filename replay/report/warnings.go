@@ -202,7 +202,7 @@ func serverWarnings(s *Summary, warn func(when bool, code, format string, args .
 		for _, t := range st.Scraped.Targets {
 			if says := t.Unkept(); says != "" {
 				warn(true, warnUnmeasured,
-					"the page of target %s has %s: --scrape names another page, --scrape-metric a prefix to keep",
+					"the page of target %s has %s: --scrape names another page, --set scrape-metric a prefix to keep",
 					textpage.Plain(t.Target), textpage.Plain(says))
 			}
 			warn(t.Failed > 0, warnUnmeasured, "%s of target %s failed: %s", page.Many(t.Failed, "scrape"),

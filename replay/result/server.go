@@ -177,7 +177,7 @@ func Caches() []string { return []string{CacheSalted, CacheCold, CacheWarm, Cach
 // what an earlier run left in them changes every latency.
 type CacheDiscipline struct {
 	Asked   string `json:"asked"`
-	Salt    string `json:"salt,omitempty"` // that the prompts were made with: --salt makes them again
+	Salt    string `json:"salt,omitempty"` // that the prompts were made with: salt makes them again
 	Done    string `json:"done"`
 	Call    string `json:"call,omitempty"`    // the path that emptied them, by POST
 	Servers int    `json:"servers,omitempty"` // that were called

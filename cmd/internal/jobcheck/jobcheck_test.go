@@ -28,9 +28,9 @@ var options = [][][]string{
 	{{}, {"--api-key-secret", "llm-key/token"}, {"--api-key-secret", "llm-key/token", "--api-key-env", "MY_KEY"}},
 	{{}, {"--namespace", "bench", "--name", "load-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaz"}},
 	{{}, {"--cores", "8", "--memory", "512Mi", "--deadline", "90min"}},
-	{{}, {"--clock-peer", "ntp.example:123", "--max-clock-offset", "5ms"}},
+	{{}, {"--set", "clock-peer=ntp.example:123", "--set", "max-clock-offset=5ms"}},
 	{{}, {"--merge-step"}},
-	{{}, {"--header", "X-Quote=it's \"$(HOME)\": {a}", "--extra-body", `{"a":[1,"#"]}`, "--speed", "2", "--duration", "10min", "--warmup", "30s"}, {"--sessions", "4000", "--ramp-up", "1min"}},
+	{{}, {"--header", "X-Quote=it's \"$(HOME)\": {a}", "--extra-body", `{"a":[1,"#"]}`, "--speed", "2", "--duration", "10min", "--warmup", "30s"}, {"--sessions", "4000", "--set", "ramp-up=1min"}},
 }
 
 // The same of job import.
@@ -39,7 +39,7 @@ var importOptions = [][][]string{
 	{{}, {"--data-claim", "logs"}},
 	{{}, {"--namespace", "bench", "--name", "june-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaz"}},
 	{{}, {"--cores", "8", "--memory", "4Gi", "--deadline", "90min"}},
-	{{}, {"--keep-templates", "--k-template", "20"}},
+	{{}, {"--keep-templates", "--set", "k-template=20"}},
 	{{}, {"--format", "openai-log", "--map", "a=$(HOME)\": {a}", "--tokenizer", "/data/tokenizer.json"}},
 	{{}, {"--merge-step"}},
 }

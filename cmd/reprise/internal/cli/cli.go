@@ -105,7 +105,7 @@ func Oncef(cmd *cobra.Command, format string, args ...any) {
 // Stepf writes a message about a step of a long command, which is progress: nothing with
 // --quiet. What a command found or chose is for [Notef].
 func Stepf(cmd *cobra.Command, format string, args ...any) {
-	if quiet, _ := cmd.Flags().GetBool("quiet"); !quiet {
+	if !On(cmd, "quiet") {
 		Notef(cmd, format, args...)
 	}
 }

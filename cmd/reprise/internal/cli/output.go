@@ -31,11 +31,7 @@ const ToHub = "hf"
 // that does not exist is said first.
 func CheckOutputs(cmd *cobra.Command, args []string) error {
 	fl := cmd.Flags()
-	set := func(name string) bool {
-		on, err := fl.GetBool(name)
-		return err == nil && on
-	}
-	if set("dry-run") {
+	if On(cmd, "dry-run") {
 		return nil
 	}
 	var paths []string
@@ -62,13 +58,13 @@ func CheckOutputs(cmd *cobra.Command, args []string) error {
 		switch {
 		case fault != nil:
 		case objectstore.IsURL(path):
-			fault = checkObject(path, name, folder || fl.Changed("partitions"), set("overwrite"))
+			fault = checkObject(path, name, folder || fl.Changed("partitions"), On(cmd, "overwrite"))
 		case fl.Changed("partitions") && flag.Name == "output":
-			fault = checkPartitioned(path, name, set("overwrite"))
+			fault = checkPartitioned(path, name, On(cmd, "overwrite"))
 		case folder:
 			fault = checkFolder(path, name)
 		default:
-			fault = checkFile(path, name, set("overwrite"))
+			fault = checkFile(path, name, On(cmd, "overwrite"))
 		}
 	})
 	if err := KeepInputs(args, paths...); err != nil || fault == nil {
@@ -88,7 +84,7 @@ func CheckOutputs(cmd *cobra.Command, args []string) error {
 // CheckBeside refuses to replace a file that goes with an output and is written beside it,
 // such as its privacy card, unless --overwrite is given. Empty names are no files.
 func CheckBeside(cmd *cobra.Command, output string, beside ...string) error {
-	if on, err := cmd.Flags().GetBool("overwrite"); err == nil && on {
+	if On(cmd, "overwrite") {
 		return nil
 	}
 	for _, path := range beside {

@@ -32,8 +32,7 @@ type Progress struct {
 
 // NewProgress shows the progress of cmd. It shows nothing with --quiet.
 func NewProgress(cmd *cobra.Command) *Progress {
-	quiet, _ := cmd.Flags().GetBool("quiet")
-	return &Progress{w: cmd.ErrOrStderr(), term: CanRedraw(cmd.ErrOrStderr()), quiet: quiet}
+	return &Progress{w: cmd.ErrOrStderr(), term: CanRedraw(cmd.ErrOrStderr()), quiet: On(cmd, "quiet")}
 }
 
 // Start begins a step of total units; 0 is an unknown number.

@@ -21,9 +21,7 @@ import (
 // where the command has --details. rest says where the rest is, below an answer without
 // details.
 func TextOptions(cmd *cobra.Command, rest string) textpage.Options {
-	o := textpage.Options{Rest: rest, Width: Columns(cmd.OutOrStdout())}
-	o.Details, _ = cmd.Flags().GetBool("details")
-	return o
+	return textpage.Options{Rest: rest, Width: Columns(cmd.OutOrStdout()), Details: On(cmd, "details")}
 }
 
 // Columns is how wide text on w is to be: COLUMNS, or the width of the terminal, and 0
@@ -50,7 +48,7 @@ func Message(w io.Writer, message string) {
 // message each, the answer first. Without --details these are as many as fit on a screen,
 // and rest says where the others are.
 func Answer(cmd *cobra.Command, rest string, messages ...string) {
-	details, _ := cmd.Flags().GetBool("details")
+	details := On(cmd, "details")
 	w, lines := cmd.ErrOrStderr(), 0
 	for i, m := range messages {
 		text := broken(m, Columns(w))
@@ -119,6 +117,21 @@ func FlagValues(flag *pflag.Flag) []string {
 		return list.GetSlice()
 	}
 	return []string{flag.Value.String()}
+}
+
+// Setting annotates a flag that is a setting: it is typed as --set NAME=VALUE.
+const Setting = "reprise_setting"
+
+// IsSetting tells whether a flag is a setting.
+func IsSetting(f *pflag.Flag) bool {
+	_, is := f.Annotations[Setting]
+	return is
+}
+
+// On tells whether a switch is on. A command without the switch has it off.
+func On(cmd *cobra.Command, name string) bool {
+	on, err := cmd.Flags().GetBool(name)
+	return err == nil && on
 }
 
 // HelpList lists what a flag or an argument can be, one a line of a help text: names

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 
@@ -18,7 +19,7 @@ import (
 	"reprise/trace/strictyaml"
 )
 
-// variablePrefix begins the variables that set flags; those of tests set none.
+// variablePrefix begins the variables that set flags and settings; those of tests set none.
 const (
 	variablePrefix = "REPRISE_"
 	testPrefix     = "REPRISE_TEST_"
@@ -43,38 +44,52 @@ func Config(root *cobra.Command) {
 		if !cmd.Runnable() || cmd.Parent().Name() == "completion" {
 			continue
 		}
-		general, _ := Sections(cmd.Flags(), GeneralFlags)
+		general, rest := Sections(cmd.Flags(), GeneralFlags)
+		if len(settingsOf(cmd.Flags())) > 0 && cmd.Flags().Lookup("set") == nil {
+			general.StringArrayVar(new([]string), "set", nil, setUsage)
+		}
 		general.StringVar(new(string), "config", "",
-			"YAML `file` with flag names as keys. REPRISE_* variables override it, and flags override both")
-		general.Bool("print-config", false,
-			"print the settings from flags, variables and files as a run file, and exit")
+			"YAML run `file`: flags and settings as keys. REPRISE_* variables override it, and the command line "+
+				"overrides both")
+		rest.Bool("print-config", false, "print all that is set as a run file, and exit")
 		if cmd.Flags().Lookup("url") != nil {
 			endpoint, _ := Sections(cmd.Flags(), EndpointFlags)
 			endpoint.StringVar(new(string), "target", "",
-				"YAML `file` that describes the endpoint: url, model, api and other flags of this section")
+				"YAML `file` that describes the endpoint; its keys are url, model, api and other flags of this section")
 		}
 	}
 }
 
-// Configure sets the flags that were not given: from variables, then from the run file,
-// then from the target's file. environ is as of [os.Environ].
+// Configure sets what was not typed: from variables, then from the run file, then from the target's file; and
+// then what --set says. environ is as of [os.Environ].
 func Configure(cmd *cobra.Command, environ []string) error {
 	fl := cmd.Flags()
-	if fl.Lookup("config") == nil {
+	if fl.Lookup("config") == nil && fl.Lookup("set") == nil {
 		return nil
 	}
 	c := configuration{cmd: cmd, given: map[string]bool{}}
-	fl.Visit(func(f *pflag.Flag) { c.given[f.Name] = true })
+	var err error
+	fl.Visit(func(f *pflag.Flag) {
+		if c.given[f.Name] = f.Name != "set"; cli.IsSetting(f) && err == nil {
+			err = asSetting(f)
+		}
+	})
 	for _, s := range spellings {
 		if c.given[s.name] {
 			c.given[s.ours] = true
 		}
 	}
+	if set := fl.Lookup("set"); err == nil && set != nil {
+		err = c.claim(cli.FlagValues(set), "")
+	}
+	if err != nil {
+		return err
+	}
 	if err := c.variables(environ); err != nil {
 		return err
 	}
-	if path := fl.Lookup("config").Value.String(); path != "" {
-		if err := c.file(path, "a run file", func(*pflag.Flag) bool { return true }); err != nil {
+	if f := fl.Lookup("config"); f != nil && f.Value.String() != "" {
+		if err := c.file(f.Value.String(), "a run file", func(*pflag.Flag) bool { return true }); err != nil {
 			return err
 		}
 	}
@@ -83,7 +98,13 @@ func Configure(cmd *cobra.Command, environ []string) error {
 			return err
 		}
 	}
-	if printed, _ := fl.GetBool("print-config"); printed {
+	if fl.Lookup("set") != nil {
+		err = c.settle()
+	}
+	if err != nil {
+		return err
+	}
+	if cli.On(cmd, "print-config") {
 		return cmp.Or(printConfig(cmd.OutOrStdout(), fl), ErrPrinted)
 	}
 	return nil
@@ -96,14 +117,83 @@ func SetByVariable(f *pflag.Flag) bool {
 	return len(by) > 0 && strings.HasPrefix(by[0], variablePrefix)
 }
 
+// Refuse is the error of the first of these flags and settings that was given, and not just by a variable: why it is
+// none of this command line.
+func Refuse(cmd *cobra.Command, why string, names ...string) error {
+	for _, name := range names {
+		if f := cmd.Flags().Lookup(name); f != nil && f.Changed && !SetByVariable(f) {
+			return cli.Usagef("%s %s", Spelled(f), why)
+		}
+	}
+	return nil
+}
+
 type configuration struct {
 	cmd   *cobra.Command
 	given map[string]bool // flags that have a value which goes before others
+	sets  []pair          // of --set
+}
+
+// A pair is NAME=VALUE of --set, and where it stands: a file, a variable, or "" for the command line.
+type pair struct{ name, value, by string }
+
+// claim keeps pairs of --set until all files are read: one of them may have the --serve-cmd whose placeholders they
+// fill. What is read later does not change what they set.
+func (c *configuration) claim(texts []string, by string) error {
+	before := maps.Clone(c.given)
+	for _, text := range texts {
+		name, value, valued := strings.Cut(text, "=")
+		key := name
+		switch f := setting(c.cmd.Flags(), name); {
+		case f == nil:
+			key = "{" + name + "}"
+		case !valued:
+			value, valued = f.NoOptDefVal, f.NoOptDefVal != ""
+		}
+		if !valued {
+			return errors.New("--set: want NAME=VALUE")
+		}
+		if !before[key] {
+			c.given[key] = true
+			c.sets = append(c.sets, pair{name, value, by})
+		}
+	}
+	return nil
+}
+
+// settle sets what --set says of settings, and leaves to --set what fills placeholders of --serve-cmd.
+func (c *configuration) settle() error {
+	fl := c.cmd.Flags()
+	command := ""
+	if f := fl.Lookup("serve-cmd"); f != nil {
+		command = f.Value.String()
+	}
+	if set, ok := fl.Lookup("set").Value.(pflag.SliceValue); ok {
+		_ = set.Replace(nil)
+	}
+	for _, p := range c.sets {
+		f, err := setting(fl, p.name), error(nil)
+		switch {
+		case strings.Contains(command, "{"+p.name+"}"), command != "" && f == nil:
+			err = fl.Set("set", p.name+"="+p.value)
+		case f == nil:
+			err = noSetting(fl, p.name)
+		default:
+			err = c.set(f, []string{p.value}, p.by)
+		}
+		if err != nil && p.by != "" {
+			err = fmt.Errorf("%s: %w", p.by, err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // settable tells whether a variable or a file may set a flag.
 func settable(f *pflag.Flag) bool {
-	return !f.Hidden && !slices.Contains([]string{"help", "help-all", "version", "print-config"}, f.Name)
+	return Offered(f) && !slices.Contains([]string{"help", "help-all", "version", "print-config"}, f.Name)
 }
 
 // describesTarget tells whether a flag belongs to the description of an endpoint.
@@ -140,7 +230,7 @@ func (c *configuration) variables(environ []string) error {
 			if near != "" {
 				near = "; did you mean " + near + "?"
 			}
-			cli.Notef(c.cmd, "the variable %s sets no flag of any command%s", name, near)
+			cli.Notef(c.cmd, "the variable %s sets nothing of any command%s", name, near)
 			continue
 		}
 		f := c.cmd.Flags().Lookup(
@@ -152,7 +242,6 @@ func (c *configuration) variables(environ []string) error {
 		if err := c.set(f, []string{value}, name); err != nil {
 			return fmt.Errorf("the variable %s: %w", name, err)
 		}
-		c.given[f.Name] = true
 	}
 	return nil
 }
@@ -192,11 +281,11 @@ func (c *configuration) key(path, what, key string, at, value strictyaml.Node, t
 	f := fl.Lookup(key)
 	switch {
 	case key == "url-a":
-	case f != nil && !f.Hidden && take(f) && settable(f) && key != "config":
+	case f != nil && take(f) && settable(f) && key != "config":
 	default:
 		if f == nil && what == "a target" {
 			for _, other := range c.cmd.Root().Commands() {
-				if f := other.Flags().Lookup(key); f != nil && !f.Hidden && describesTarget(f) {
+				if f := other.Flags().Lookup(key); f != nil && Offered(f) && describesTarget(f) {
 					return nil // a key of other commands, which read the same file
 				}
 			}
@@ -210,8 +299,8 @@ func (c *configuration) key(path, what, key string, at, value strictyaml.Node, t
 		if near := closest(strings.ReplaceAll(key, "_", "-"), names); near != "" {
 			return at.Faultf("unknown key %q: did you mean %s?", key, near)
 		}
-		return at.Faultf("unknown key %q: the keys of %s for %s are names of its flags, see --help-all", key, what,
-			c.cmd.CommandPath())
+		return at.Faultf("unknown key %q: the keys of %s for %s are names of its flags and settings, see "+
+			"--help-all", key, what, c.cmd.CommandPath())
 	}
 	var texts []string
 	if s, err := value.Text(); err == nil {
@@ -230,9 +319,8 @@ func (c *configuration) key(path, what, key string, at, value strictyaml.Node, t
 		return nil
 	}
 	if err := c.set(f, texts, path); err != nil {
-		return value.Faultf("%s", strings.TrimPrefix(err.Error(), "--"))
+		return value.Faultf("%s", strings.TrimPrefix(strings.TrimPrefix(err.Error(), "--"), "set "))
 	}
-	c.given[f.Name] = true
 	return nil
 }
 
@@ -243,12 +331,15 @@ func repeats(f *pflag.Flag) bool {
 }
 
 func (c *configuration) set(f *pflag.Flag, texts []string, by string) error {
+	if f.Name == "set" {
+		return c.claim(texts, by)
+	}
 	for _, s := range texts {
 		if err := c.cmd.Flags().Set(f.Name, s); err != nil {
 			return mistake(c.cmd.Flags(), err)
 		}
 	}
-	f.Annotations[setBy] = []string{by}
+	f.Annotations[setBy], c.given[f.Name] = []string{by}, true
 	return nil
 }
 
@@ -256,12 +347,13 @@ func (c *configuration) set(f *pflag.Flag, texts []string, by string) error {
 // a secret is not in it.
 func printConfig(w io.Writer, fl *pflag.FlagSet) (err error) {
 	fl.VisitAll(func(f *pflag.Flag) {
-		if err != nil || !f.Changed || !settable(f) || f.Name == "config" || f.Name == "target" {
+		if err != nil || !f.Changed || !settable(f) || f.Name == "config" || f.Name == "target" ||
+			len(cli.FlagValues(f)) == 0 {
 			return
 		}
-		by := "--" + f.Name
+		by := Spelled(f)
 		if from := f.Annotations[setBy]; len(from) > 0 {
-			by = from[0]
+			by = cmp.Or(from[0], by)
 		}
 		var value any = cli.FlagValues(f)
 		if !repeats(f) {

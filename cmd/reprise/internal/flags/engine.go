@@ -33,9 +33,7 @@ func (f *Fleet) Register(fl *pflag.FlagSet) {
 	rest.IntVar(&f.replicas, "replicas", 1, "number of engines behind the router")
 	rest.StringVar(&f.Router, "router", fleet.RoundRobin,
 		"router: random, round-robin, least-loaded, session, prefix, prefix-weighted, or all to compare them")
-	rest.Var(noise{&f.Noise}, "noise",
-		"run-to-run `NOISE`: measured (as of a real engine), the SD of the speed of a run such as 2%, or "+
-			"speed=2%,drift=0.5%,late=1ms; default none")
+	rest.Var(noise{&f.Noise}, "noise", "")
 }
 
 // Configs are those that the flags ask for, of engines of this config. seed is that of
@@ -92,15 +90,14 @@ func (f *Engine) Register(fl *pflag.FlagSet) {
 		"bound of hardware. The flags below change it")
 	everyday.StringVar(&f.Costs, "costs", "",
 		"time of an engine step, as step, kv-token, prefill-token, decode-seq and request: step=5ms,kv-token=40ns")
-	rest.IntVar(&f.Given.BlockSize, "block-size", d.BlockSize, "KV block size in tokens")
-	rest.IntVar(&f.Given.KVTokens, "kv-tokens", d.KVTokens, "KV memory of each engine in tokens; 0 is unlimited")
+	rest.IntVar(&f.Given.BlockSize, "block-size", d.BlockSize, "")
+	rest.IntVar(&f.Given.KVTokens, "kv-tokens", d.KVTokens, "")
 	rest.IntVar(&f.Given.MaxSeqs, "max-num-seqs", d.MaxSeqs, "most requests that run at once")
-	rest.IntVar(&f.Given.MaxWaiting, "max-waiting", d.MaxWaiting, "most requests that wait; more get HTTP 429")
-	rest.IntVar(&f.Given.MaxBatchTokens, "max-num-batched-tokens", d.MaxBatchTokens, "most tokens computed in a step")
-	rest.BoolVar(&f.noChunks, "no-chunked-prefill", false, "compute each prompt in one step")
+	rest.IntVar(&f.Given.MaxWaiting, "max-waiting", d.MaxWaiting, "")
+	rest.IntVar(&f.Given.MaxBatchTokens, "max-num-batched-tokens", d.MaxBatchTokens, "")
+	rest.BoolVar(&f.noChunks, "no-chunked-prefill", false, "")
 	rest.BoolVar(&f.noCaching, "no-prefix-caching", false, "do not reuse cached prefixes")
-	rest.StringVar(&f.Given.Batching, "batching", d.Batching,
-		"continuous; or static: the next batch starts when the whole batch has ended")
+	rest.StringVar(&f.Given.Batching, "batching", d.Batching, "")
 }
 
 // With is the engine of the command's flags and of further ones, each NAME or
@@ -237,13 +234,11 @@ func (f *Engine) Beyond(cmd *cobra.Command, run engine.Covers) []result.Beyond {
 	return p.Covers.Beyond(run)
 }
 
-// SimulatedFlag is a flag that was given and means nothing to an endpoint, or "".
+// SimulatedFlag is a flag or a setting that was given and means nothing to an endpoint, as it is typed, or "".
 func SimulatedFlag(cmd *cobra.Command) (name string) {
-	fl := pflag.NewFlagSet("", pflag.ContinueOnError)
-	new(Fleet).Register(fl)
-	fl.VisitAll(func(own *pflag.Flag) {
-		if cmd.Flags().Changed(own.Name) {
-			name = own.Name
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if In(f, SimulatedFlags) {
+			name = Spelled(f)
 		}
 	})
 	return name

@@ -8,7 +8,8 @@
 //
 //   - flags.go: what a group of flags is
 //   - section.go: named groups of flags in the help of a command
-//   - noise.go: the value of --noise
+//   - settings.go, settings.txt: what is set by --set, and is no flag
+//   - noise.go: the value of noise
 //   - numbers.go: flags with numbers: counts, durations, rates, factors, shares
 //   - rate.go: --rate: a rate alone, or an arrival process
 //   - help.go: --help in sections, --help-all, completion, missing arguments
@@ -16,34 +17,34 @@
 //   - gone.go: commands and flags that are gone, and what takes their place
 //   - mistakes.go: unknown flags and values that cannot be read, in words
 //   - target.go: to whom requests go, and what they hold: --api, --model, --header, keys,
-//     TLS, proxy, timeouts, --retry, sampling, --extra-body, --row-extra,
-//     --class-priority
-//   - tls.go: --tls-ca and the like, for a target and for the server behind a proxy
+//     TLS, proxy, timeouts, --retry, sampling, --extra-body, row-extra,
+//     class-priority
+//   - tls.go: tls-ca and the like, for a target and for the server behind a proxy
 //   - wire.go: --connections and --realtime
 //   - sessions.go: session trees as the unit of load: --sessions, --session-rate, their caps and
-//     scales, --waits, --recycle, --trajectory-start
+//     scales, waits, recycle, trajectory-start
 //   - shard.go: the share of a load that several processes send, and when they start: --shard,
-//     --start-clock, --clock-peer, --max-clock-offset
+//     --start-clock, clock-peer, max-clock-offset
 //   - share.go: --shard i/n, or /n with the index that an Indexed Job or a Slurm array sets
 //   - scenario.go: the rules of a published benchmark: --scenario, --force
-//   - load.go: when requests are due: --speed, --rate, --concurrency, --ramp-up,
-//     --open-loop, --warmup, --cooldown; --abort-on
+//   - load.go: when requests are due: --speed, --rate, --concurrency, ramp-up,
+//     --open-loop, --warmup, cooldown; --abort-on
 //   - rampup.go: rates that grow, as vLLM has them, and all requests at once
 //   - workload.go: which part of a workload is sent: --start, --end, --sample,
-//     --max-requests, --loop, --prime
+//     --max-requests, --loop, prime
 //   - prompts.go: what prompts are made of: --text, --corpus, --tokenizer, --seed,
 //     --share-tails
 //   - tokenizer.go: finding a tokenizer.json by its digest; whether a server counts as a
 //     tokenizer does
 //   - servers.go: what is measured at the servers and done to them: --scrape,
-//     --prometheus, --cache, --note
-//   - deployment.go: what serves, in the user's words: --hardware, --model-size,
-//     --quantization, --engine
+//     prometheus, --cache, --note
+//   - deployment.go: what serves, in the user's words: --hardware, model-size,
+//     quantization, engine
 //   - engine.go: simulated engines: --preset, --costs, --kv-tokens, --replicas, --router
 //   - presetfile.go: a preset by its name, or by the file that calibrate wrote
 //   - hardware.go: engines that were not measured: --model-config, --hardware, roofline:
-//   - servecmd.go: starting an engine: --serve-cmd, --vary, --ready-timeout
-//   - judge.go: how results are judged: --slo, --contract, --definitions, --no-steady,
+//   - servecmd.go: starting an engine: --serve-cmd, --vary, ready-timeout
+//   - judge.go: how results are judged: --slo, --contract, --definitions, no-steady,
 //     prices, GPUs; --html
 //   - trust.go: --trust: the limits beyond which a run is not trusted
 //   - push.go: --push and its credentials

@@ -41,6 +41,7 @@ var departures = []departure{
 	{"", "global-blocks", "what requests share is a template, told by the sessions that have it: leave the flag out"},
 	{"audit", "game", "REPRISE_TEST_DP=1 go test ./synth/release -run Game plays the membership game with the code " +
 		"that makes releases"},
+	{"", "steady-share", "MSER-5 finds the steady state: leave the flag out, or give --set no-steady to do without"},
 	{"", "load-weight", "the router prefix follows the prefix alone, and prefix-weighted the load too, as " +
 		"--load-weight 1 did"},
 	{"serve", "itl", "--costs step=20ms is the time between two tokens"},

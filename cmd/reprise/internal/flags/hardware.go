@@ -35,9 +35,8 @@ func (f *Hardware) Register(fl *pflag.FlagSet) {
 	everyday.StringVar(&f.gpu, "hardware", "", "GPU of that engine: "+strings.Join(gpuNames(), ", "))
 	everyday.IntVar(&f.setup.TP, "tp", 1, "GPUs that share each layer (tensor parallelism)")
 	everyday.StringVar(&f.setup.DType, "dtype", "bf16", "type of the weights: "+strings.Join(hardware.DTypes(), ", "))
-	rest.StringVar(&f.setup.KVDType, "kv-cache-dtype", "auto", "type of the KV cache: auto (16 bits), bf16 or fp8")
-	rest.ShareVar(&f.setup.Utilization, "gpu-memory-utilization", 0.9,
-		"share of each GPU's memory that the engine takes")
+	rest.StringVar(&f.setup.KVDType, "kv-cache-dtype", "auto", "")
+	rest.ShareVar(&f.setup.Utilization, "gpu-memory-utilization", 0.9, "")
 	if fl.Lookup("efficiency") != nil { // the command's own
 		return
 	}

@@ -39,13 +39,13 @@ func Help(root *cobra.Command) {
 		general, _ := Sections(fl, GeneralFlags)
 		general.mark("help")
 		if fl.Lookup("help-all") == nil {
-			general.Var(&helpAll{fl: fl}, "help-all", "print this help with all flags")
+			general.Var(&helpAll{fl: fl}, "help-all", "print this help with all flags and settings")
 			fl.Lookup("help-all").NoOptDefVal = "true"
 		}
 	}
 }
 
-// Completion adds the command that writes completion scripts.
+// Completion adds the command that writes completion scripts, to where the root writes by now.
 func Completion(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	completion, _, err := root.Find([]string{"completion"})
@@ -63,30 +63,9 @@ func Completion(root *cobra.Command) {
 Put that line into the startup file of the shell to have it in every session.`
 	for _, shell := range completion.Commands() {
 		shell.Example = "  " + shell.CommandPath()
-		shell.RunE = writeCompletion // cobra's own writes to what was stdout when it was made
 		general, _ := Sections(shell.Flags(), GeneralFlags)
 		shell.Flags().VisitAll(func(f *pflag.Flag) { general.mark(f.Name) })
 	}
-}
-
-func writeCompletion(cmd *cobra.Command, _ []string) error {
-	plain, err := cmd.Flags().GetBool("no-descriptions")
-	root, w := cmd.Root(), cmd.OutOrStdout()
-	switch {
-	case err != nil:
-		return err
-	case cmd.Name() == "bash":
-		return root.GenBashCompletionV2(w, !plain)
-	case cmd.Name() == "fish":
-		return root.GenFishCompletion(w, !plain)
-	case cmd.Name() == "zsh" && plain:
-		return root.GenZshCompletionNoDesc(w)
-	case cmd.Name() == "zsh":
-		return root.GenZshCompletion(w)
-	case plain:
-		return root.GenPowerShellCompletion(w)
-	}
-	return root.GenPowerShellCompletionWithDesc(w)
 }
 
 // helpAll is the value of --help-all. It asks for help, with everything.
@@ -122,33 +101,31 @@ func sectionOf(f *pflag.Flag) (title string, everyday bool) {
 // it and its flags.
 func writeHelp(w io.Writer, cmd *cobra.Command) {
 	width := min(max(cmp.Or(cli.Columns(w), 80), textpage.MinWidth), textpage.MaxWidth)
-	long := cmd.Long
-	if long == "" {
-		long = cmd.Short
+	all := cli.On(cmd, "help-all")
+	long, lists, _ := strings.Cut(cmp.Or(cmd.Long, cmd.Short), ListsBegin)
+	if all {
+		long += lists
 	}
 	writeLong(w, strings.TrimSpace(long), width)
 	fmt.Fprintf(w, "\nUsage:\n")
 	if cmd.Runnable() {
-		fmt.Fprintf(w, "  %s\n", cmd.UseLine())
+		writeHanging(w, "", cmd.UseLine(), 2, width)
 	}
 	if cmd.HasAvailableSubCommands() {
 		fmt.Fprintf(w, "  %s COMMAND\n", cmd.CommandPath())
 		writeCommands(w, cmd, width)
 	}
-	if cmd.Example != "" {
-		fmt.Fprintf(w, "\nExamples:\n%s\n", cmd.Example)
-	}
-	shown := cmd.Flags().Lookup("help-all")
-	all := shown != nil && shown.Value.String() == "true"
 	var titles []string
 	in := map[string][]*pflag.Flag{}
 	left := 0
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		title, everyday := sectionOf(f)
 		switch {
-		case f.Hidden:
+		case !Offered(f):
 		case !everyday && !all:
 			left++
+		case cli.IsSetting(f):
+			in[settingsTitle] = append(in[settingsTitle], f)
 		default:
 			if in[title] == nil && title != GeneralFlags {
 				titles = append(titles, title)
@@ -156,22 +133,37 @@ func writeHelp(w io.Writer, cmd *cobra.Command) {
 			in[title] = append(in[title], f)
 		}
 	})
-	for _, title := range append(titles, GeneralFlags) {
-		fmt.Fprintf(w, "\n%s:\n", title)
+	for _, title := range append(titles, GeneralFlags, settingsTitle) {
+		if len(in[title]) > 0 {
+			fmt.Fprintf(w, "\n%s:\n", title)
+		}
 		for _, f := range in[title] {
 			writeFlag(w, f, width, all)
 		}
 	}
-	switch {
-	case left == 1:
-		fmt.Fprintf(w, "\n1 more flag: %s --help-all\n", cmd.CommandPath())
-	case left > 1:
-		fmt.Fprintf(w, "\n%d more flags: %s --help-all\n", left, cmd.CommandPath())
+	if left > 0 {
+		fmt.Fprintf(w, "\n%d more: %s --help-all\n", left, cmd.CommandPath())
 	}
 	if cmd.HasAvailableSubCommands() {
 		fmt.Fprintf(w, "\nHelp for a command: %s COMMAND --help\n", cmd.CommandPath())
 	}
+	if cmd.Example != "" {
+		fmt.Fprintf(w, "\nExamples:\n")
+	}
+	for line := range strings.SplitSeq(cmd.Example, "\n") {
+		words := strings.Split(text.WrapSoft(strings.TrimSpace(line), width-len("       \\")), "\n")
+		for i := range words {
+			words[i] = strings.TrimRight(words[i], " ")
+		}
+		fmt.Fprintln(w, "  "+strings.Join(words, " \\\n      "))
+	}
 }
+
+// settingsTitle is that of the settings in --help-all.
+const settingsTitle = "Settings, by --set NAME=VALUE or as NAME: VALUE in a run file"
+
+// ListsBegin stands in the text of a command before long lists, which --help-all has and --help has not.
+const ListsBegin = "\f"
 
 // writeLong writes what a command does, wrapped to the width. A line that begins with
 // spaces stands alone: it is wrapped below the second of its columns, or below itself.
@@ -223,6 +215,9 @@ const flagColumn = 28
 
 func writeFlag(w io.Writer, f *pflag.Flag, width int, all bool) {
 	name := "      --" + f.Name
+	if cli.IsSetting(f) {
+		name = "      " + f.Name
+	}
 	if f.Shorthand != "" {
 		name = "  -" + f.Shorthand + ", --" + f.Name
 	}
@@ -231,6 +226,12 @@ func writeFlag(w io.Writer, f *pflag.Flag, width int, all bool) {
 	}
 	_, usage := pflag.UnquoteUsage(f)
 	usage, list, _ := strings.Cut(usage, "\n")
+	if !all {
+		usage = firstClause.FindString(usage)
+		if about, values, lists := strings.Cut(usage, ": "); lists && len(about)+len(values) > 2*(width-flagColumn) {
+			usage = about
+		}
+	}
 	if def := defaultText(f); def != "" {
 		usage += " (default " + def + ")"
 	}
@@ -241,6 +242,9 @@ func writeFlag(w io.Writer, f *pflag.Flag, width int, all bool) {
 		}
 	}
 }
+
+// firstClause is what --help says of a flag, and --help-all says more of.
+var firstClause = regexp.MustCompile(`^([^.;(]|[.;][^ ]|\([^)]*\))+`)
 
 // writeHanging writes a name and a text that hangs at a column.
 func writeHanging(w io.Writer, name, about string, column, width int) {
@@ -291,7 +295,7 @@ func defaultText(f *pflag.Flag) string {
 func Wants(least, most int, question string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		use := strings.TrimSuffix(cmd.UseLine(), " [flags]")
-		if printed, _ := cmd.Flags().GetBool("print-config"); printed {
+		if cli.On(cmd, "print-config") {
 			least = 0
 		}
 		switch {

@@ -13,7 +13,6 @@ import (
 	"reprise/replay/contract"
 	"reprise/replay/peer"
 	"reprise/replay/report"
-	"reprise/trace/quantity"
 )
 
 // Judge says how results are summarised and judged.
@@ -46,12 +45,8 @@ func (f *Judge) Register(cmd *cobra.Command) {
 	f.Contract.Register(cmd)
 	judgementRest.StringVar(&f.Definitions, "definitions", OwnDefinitions,
 		"compute metrics as another tool does: "+OwnDefinitions+", "+strings.Join(peer.Presets(), ", "))
-	judgementRest.BoolVar(&f.NoSteady, "no-steady", false, "leave out the steady state")
-	fl.Var((*oldSteadyShare)(f), "steady-share", "0 is the same as --no-steady")
-	fl.Lookup("steady-share").Hidden = true
-	judgementRest.StringVar(&f.Instants, "instants", report.InstantsRead,
-		"when a token event counts as received: "+report.InstantsRead+" (the client read it) or "+report.InstantsKernel+
-			" (the kernel had it; Linux, HTTP/1.1 without TLS)")
+	judgementRest.BoolVar(&f.NoSteady, "no-steady", false, "")
+	judgementRest.StringVar(&f.Instants, "instants", report.InstantsRead, "")
 	f.VLLM.register(cmd)
 }
 
@@ -81,11 +76,11 @@ func (f *Judge) Check(document bool, how string) error {
 	case report.InstantsRead:
 	case report.InstantsKernel:
 		if f.Definitions != OwnDefinitions {
-			return cli.Usagef("--instants %s is for Reprise's own definitions; leave out --definitions",
+			return cli.Usagef("--set instants=%s is for Reprise's own definitions; leave out --definitions",
 				report.InstantsKernel)
 		}
 	default:
-		return cli.Usagef("--instants: want %s or %s", report.InstantsRead, report.InstantsKernel)
+		return cli.Usagef("--set instants: want %s or %s", report.InstantsRead, report.InstantsKernel)
 	}
 	if err := f.VLLM.check(document, how); err != nil {
 		return err
@@ -93,26 +88,6 @@ func (f *Judge) Check(document bool, how string) error {
 	_, err := f.Options()
 	return err
 }
-
-// oldSteadyShare is --steady-share, from when the steady state was what was above a share
-// of the peak of requests in flight.
-type oldSteadyShare Judge
-
-// Set implements [pflag.Value].
-func (f *oldSteadyShare) Set(s string) error {
-	if share, err := quantity.Share(s); err != nil || share != 0 {
-		return errors.New("the steady state has no share any more: MSER-5 finds it; leave the flag out, or give " +
-			"--no-steady to do without")
-	}
-	f.NoSteady = true
-	return nil
-}
-
-// String implements [pflag.Value].
-func (f *oldSteadyShare) String() string { return "" }
-
-// Type implements [pflag.Value].
-func (f *oldSteadyShare) Type() string { return "share" }
 
 // Defaults sets every flag to its default, for a caller that is no command line.
 func (f *Judge) Defaults() { f.Register(new(cobra.Command)) }
@@ -159,19 +134,17 @@ func (f *Contract) Register(cmd *cobra.Command) {
 	everyday, rest := Sections(fl, JudgementFlags)
 	everyday.StringVar(&f.Path, "contract", "",
 		"YAML `file` with clauses that the run must meet, such as p95 ttft <= 1s; else the exit code is 3")
-	rest.IntSliceVar(&f.gpus, "gpus",
-		"GPUs that served the run, for output and cost per GPU; one number, or one for each results file. Default: "+
-			"the contract's")
-	rest.NumberVar(&f.Price, "price-per-gpu-hour", 0, "price of one GPU for one hour; 0 uses the contract's")
+	rest.IntSliceVar(&f.gpus, "gpus", "")
+	rest.NumberVar(&f.Price, "price-per-gpu-hour", 0, "")
 }
 
 // Read reads the contract that the flags name, once. It is nil when they name none.
 func (f *Contract) Read() (*contract.Contract, error) {
 	switch {
 	case !(f.Price >= 0):
-		return nil, cli.Usagef("--price-per-gpu-hour: want a number above zero")
+		return nil, cli.Usagef("price-per-gpu-hour: want a number above zero")
 	case f.Path == "" && !f.Alone && f.Price > 0:
-		return nil, cli.Usagef("--price-per-gpu-hour needs a contract about cost: give --contract FILE")
+		return nil, cli.Usagef("price-per-gpu-hour needs a contract about cost: give --contract FILE")
 	case f.Path == "" || f.contract != nil:
 		return f.contract, nil
 	}
@@ -196,7 +169,7 @@ func (f *Contract) Read() (*contract.Contract, error) {
 func (f *Judge) GPUsOf(i, n int) (int, error) {
 	for _, g := range f.gpus {
 		if g < 1 {
-			return 0, cli.Usagef("--gpus: want a number above zero, or one for each results file")
+			return 0, cli.Usagef("gpus: want a number above zero, or one for each results file")
 		}
 	}
 	switch len(f.gpus) {
@@ -207,7 +180,7 @@ func (f *Judge) GPUsOf(i, n int) (int, error) {
 	case n:
 		return f.gpus[i], nil
 	}
-	return 0, cli.Usagef("--gpus has %d numbers for %d results files", len(f.gpus), n)
+	return 0, cli.Usagef("gpus has %d numbers for %d results files", len(f.gpus), n)
 }
 
 // SetGPUs says how many GPUs run i of n had, to the contract as well. What the flags

@@ -47,15 +47,13 @@ func (f *Load) Register(cmd *cobra.Command) {
 	everyday.IntVar(&f.Concurrency, "concurrency", 0,
 		"closed loop: keep this many requests in flight. Latencies then hide saturation")
 	f.SessionLoad.Register(everyday, rest)
-	rest.DurationVar(&f.rampUp, "ramp-up", 0,
-		"time over which the first --concurrency requests, or --sessions, start; 0 starts all at once")
+	rest.DurationVar(&f.rampUp, "ramp-up", 0, "")
 	everyday.DurationVar(&f.Duration, "duration", 0, "stop sending after this time; 0 sends the whole workload")
 	everyday.StringVar(&f.warmup, "warmup", "",
 		"leave the first requests out of all figures: a number, or a `span` such as 30s; of a load by session also "+
 			"20sessions, until so many have ended")
-	rest.StringVar(&f.cooldown, "cooldown", "",
-		"leave the last requests out of all figures: a number, or a `span` such as 30s")
-	rest.BoolVar(&f.includeFailed, "include-failed", false, "also send requests that failed in the source")
+	rest.StringVar(&f.cooldown, "cooldown", "", "")
+	rest.BoolVar(&f.includeFailed, "include-failed", false, "")
 }
 
 // Lineage reads which rows wait for which. It is nil for an open loop: when that
@@ -122,11 +120,8 @@ func (f *Load) Check() error {
 	if err := f.checkSessions(f); err != nil {
 		return err
 	}
-	if f.rampUp < 0 || f.rampUp > 0 && f.Concurrency == 0 && f.Sessions == 0 {
-		return cli.Usagef("--ramp-up needs --concurrency or --sessions; for arrivals, use --rate ramp:1-10,60s")
-	}
-	if f.Concurrency < 0 || f.Duration < 0 {
-		return cli.Usagef("--concurrency and --duration must not be negative")
+	if f.rampUp > 0 && f.Concurrency == 0 && f.Sessions == 0 {
+		return cli.Usagef("--set ramp-up needs --concurrency or --sessions; for arrivals, use --rate ramp:1-10,60s")
 	}
 	_, err := f.Schedule(nil, 0)
 	return err
@@ -163,7 +158,7 @@ func (f *Load) Schedule(lineage *replay.Lineage, seed uint64) (o replay.Options,
 		return o, cli.Usagef("--warmup of sessions needs --sessions or --session-rate")
 	}
 	if o.Cooldown, err = replay.ParseSpan(f.cooldown); err != nil {
-		return o, cli.Usagef("--cooldown: %v", err)
+		return o, cli.Usagef("--set cooldown: %v", err)
 	}
 	return o, nil
 }

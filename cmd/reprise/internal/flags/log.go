@@ -82,8 +82,8 @@ func (f *Log) Register(fl *pflag.FlagSet) {
 		"content of a later turn, if the source does not say: full (whole prompt) or delta (new part only)")
 	sourceRest.StringVar(&f.cached, "cached-in-input", "",
 		"whether input counts include cached tokens: yes or no; by default each record tells for itself")
-	sourceRest.DurationVar(&f.poolStart, "pool-start", 0, "where to start in a pool of clients")
-	sourceRest.DurationVar(&f.poolSpan, "pool-span", 0, "how much of a pool of clients to expand; 0 is an hour")
+	sourceRest.DurationVar(&f.poolStart, "pool-start", 0, "")
+	sourceRest.DurationVar(&f.poolSpan, "pool-span", 0, "")
 }
 
 // FindZone looks up the time zone once, in files of the system.

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/trace/quantity"
 )
 
@@ -40,20 +41,22 @@ func mistake(fl *pflag.FlagSet, err error) error {
 		}
 		var names []string // without those of hidden flags, which are never proposed
 		fl.VisitAll(func(f *pflag.Flag) {
-			if !f.Hidden {
+			if Offered(f) {
 				names = append(names, f.Name)
 			}
 		})
 		if name := closest(unknown.GetSpecifiedName(), names); name != "" {
-			return fmt.Errorf("unknown flag: --%s: did you mean --%s?", unknown.GetSpecifiedName(), name)
+			return fmt.Errorf("unknown flag: --%s: did you mean %s?", unknown.GetSpecifiedName(), Spelled(fl.Lookup(name)))
 		}
 		return fmt.Errorf("unknown flag: --%s", unknown.GetSpecifiedName())
+	case errors.As(err, &noValue) && noValue.GetFlag() != nil && cli.IsSetting(noValue.GetFlag()):
+		return asSetting(noValue.GetFlag())
 	case errors.As(err, &noValue) && noValue.GetFlag() != nil:
 		return fmt.Errorf("--%s needs a value: --%[1]s %s", noValue.GetFlag().Name, placeholder(noValue.GetFlag()))
 	case errors.As(err, &bad) && bad.GetFlag().Value.Type() == "bool":
-		return fmt.Errorf("--%s: %s is neither true nor false", bad.GetFlag().Name, quantity.Quote(bad.GetValue()))
+		return fmt.Errorf("%s: %s is neither true nor false", Spelled(bad.GetFlag()), quantity.Quote(bad.GetValue()))
 	case errors.As(err, &bad):
-		return fmt.Errorf("--%s: %w", bad.GetFlag().Name, bad.Unwrap())
+		return fmt.Errorf("%s: %w", Spelled(bad.GetFlag()), bad.Unwrap())
 	}
 	return err
 }

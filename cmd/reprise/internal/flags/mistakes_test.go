@@ -48,7 +48,7 @@ func numberFlags() (*cobra.Command, *struct {
 	s.FactorVar(&v.speed, "speed", 1, "")
 	s.ShareVar(&v.share, "max-bad", 0.001, "")
 	s.RateVar(&v.target, "target-rate", 0, "")
-	s.NumberVar(&v.price, "price-input", -1, "")
+	s.NumberVar(&v.price, "watts", -1, "")
 	s.IntSliceVar(&v.list, "gpus", "")
 	s.RateFlag(&v.rate, "")
 	s.StringVar(&v.model, "model", "", "`NAME` of it")
@@ -60,7 +60,7 @@ func numberFlags() (*cobra.Command, *struct {
 // Values are taken as people type them, and what a flag has printed is taken again.
 func TestNumbersAsTyped(t *testing.T) {
 	cmd, v := numberFlags()
-	args := "--concurrency 10k --max-input 8Ki --seed 18446744073709551615 --duration 1h30m --speed 2x --max-bad 5% --target-rate 300/min --price-input 2.5 --gpus 2,4 --gpus 8 --rate 5/s"
+	args := "--concurrency 10k --max-input 8Ki --seed 18446744073709551615 --duration 1h30m --speed 2x --max-bad 5% --target-rate 300/min --watts 2.5 --gpus 2,4 --gpus 8 --rate 5/s"
 	if err := cmd.ParseFlags(strings.Fields(args)); err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestNumbersAsTyped(t *testing.T) {
 		}
 	}
 	// A default that stands for none is taken too.
-	for name, none := range map[string]string{"duration": "-1ns", "price-input": "-1"} {
+	for name, none := range map[string]string{"duration": "-1ns", "watts": "-1"} {
 		if err := cmd.Flags().Set(name, none); err != nil || v.duration != -1 && name == "duration" {
 			t.Errorf("--%s %s: %v", name, none, err)
 		}
@@ -106,7 +106,7 @@ func TestMistakes(t *testing.T) {
 		"--speed fast":         `--speed: "fast" is not a factor above 0: write 2, 2x or 0.5`,
 		"--max-bad 5":          `--max-bad: "5" is not a share from 0% to 100%: write 5%, 0.05 or 100%`,
 		"--target-rate x":      `--target-rate: "x" is not a rate: write 5, 5/s or 300/min`,
-		"--price-input x":      `--price-input: "x" is not a number: write 2, 0.5 or 1e-6`,
+		"--watts x":            `--watts: "x" is not a number: write 2, 0.5 or 1e-6`,
 		"--gpus 2,x":           `--gpus: "2,x" is not a list of whole numbers: write 8, 2,4,8 or 500,1k`,
 		"--rate fast":          `--rate: "fast" is not a rate or an arrival process: write 5, 300/min or gamma:5,cv=2`,
 		"--rate gamma:5":       `--rate: "gamma:5" is not an arrival process: write gamma:RATE,cv=CV or gamma:RATE,burstiness=B, with RATE from 1e-6 to 100000 per second or as 300/min, and CV from 0.01 to 100`,

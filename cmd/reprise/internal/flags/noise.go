@@ -2,7 +2,7 @@ package flags
 
 import "reprise/replay/engine"
 
-// noise is the value of --noise.
+// noise is the value of noise.
 type noise struct{ to *engine.Noise }
 
 // Set implements [pflag.Value].

@@ -1,6 +1,7 @@
 package flags
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,6 +29,9 @@ func (n *number[T]) Set(text string) error {
 		return nil
 	}
 	v, err := n.parse(text)
+	if err == nil && n.kind != "string" && strings.HasPrefix(text, "-") {
+		return fmt.Errorf("%s is below zero", quantity.Quote(text))
+	}
 	if err == nil {
 		*n.to = v
 	}

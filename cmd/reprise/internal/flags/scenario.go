@@ -72,11 +72,11 @@ func (f *Scenario) LockWorkload(cmd *cobra.Command, digest, source string) error
 func (f *Scenario) refuse(cmd *cobra.Command, broken []result.BrokenRule) error {
 	var says []string
 	for _, b := range broken {
-		name := "--" + b.Rule
+		name := "the " + b.Rule
 		if field, ok := strings.CutPrefix(b.Rule, "body."); ok {
 			name = "the field " + field
-		} else if cmd.Flags().Lookup(b.Rule) == nil {
-			name = "the " + b.Rule
+		} else if f := cmd.Flags().Lookup(b.Rule); f != nil {
+			name = Spelled(f)
 		}
 		says = append(says, fmt.Sprintf("%s is %s, and the scenario wants %s", name, b.Given, b.Want))
 	}

@@ -1,8 +1,11 @@
 package flags
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"reprise/cmd/reprise/internal/cli"
@@ -51,7 +54,10 @@ const (
 func (s Section) mark(name string) {
 	flag := s.fl.Lookup(name)
 	flag.Annotations = map[string][]string{titleOf: {s.title}}
-	if s.everyday {
+	flag.Usage = cmp.Or(flag.Usage, settingRows[name].help)
+	if IsSettingOf(s.fl.Name(), name) {
+		flag.Annotations[cli.Setting], flag.Hidden = nil, true
+	} else if s.everyday {
 		flag.Annotations[everydayIn] = nil
 	}
 }
@@ -132,9 +138,14 @@ func Promote(fl *pflag.FlagSet, names ...string) {
 	}
 }
 
-// Demote leaves all flags that there are to --help-all, of a command that others matter more to.
-func Demote(fl *pflag.FlagSet) {
-	fl.VisitAll(func(flag *pflag.Flag) { delete(flag.Annotations, everydayIn) })
+// Demote leaves flags to --help-all, of a command that others matter more to: these, or without names all that
+// there are.
+func Demote(fl *pflag.FlagSet, names ...string) {
+	fl.VisitAll(func(flag *pflag.Flag) {
+		if len(names) == 0 || slices.Contains(names, flag.Name) {
+			delete(flag.Annotations, everydayIn)
+		}
+	})
 }
 
 // Bool declares a switch that is asked for by its name.
@@ -147,4 +158,27 @@ func (s Section) Bool(name string, def bool, usage string) {
 func (s Section) Var(v pflag.Value, name, usage string) {
 	s.fl.Var(v, name, usage)
 	s.mark(name)
+}
+
+// In tells whether a flag or a setting stands in the section of a title.
+func In(f *pflag.Flag, title string) bool {
+	of, _ := sectionOf(f)
+	return of == title
+}
+
+// Measured tells whether a flag or a setting says what is measured: a server and how it is asked, or a simulated
+// engine.
+func Measured(f *pflag.Flag) bool {
+	title, _ := sectionOf(f)
+	return f.Name == "note" || f.Name != "seed" &&
+		slices.Contains([]string{PromptFlags, EndpointFlags, CachesFlags, RunningFlags, SimulatedFlags}, title)
+}
+
+// Borrow declares some of the flags and settings that register declares, for a command that needs no others.
+func Borrow(fl *pflag.FlagSet, register func(*cobra.Command), names ...string) {
+	of := cobra.Command{Use: fl.Name()}
+	register(&of)
+	for _, name := range names {
+		fl.AddFlag(of.Flags().Lookup(name))
+	}
 }

@@ -29,14 +29,13 @@ func (f *ServeCmd) Register(cmd *cobra.Command) {
 	everyday.StringVar(&f.command, "serve-cmd", "",
 		"`command` that starts the engine, such as 'vllm serve M --port {port} --max-num-seqs {x}'; no shell. {port} "+
 			"is a free port; --set and --vary fill in the rest")
-	rest.StringArrayVar(&f.set, "set", nil, "value of a placeholder in --serve-cmd, as `NAME=VALUE`; repeatable")
+	general, _ := Sections(fl, GeneralFlags)
+	general.StringArrayVar(&f.set, "set", nil, setUsage+"; or of a placeholder in --serve-cmd")
 	everyday.StringArrayVar(&f.vary, "vary", nil,
-		"placeholder in --serve-cmd that varies, as `NAME=A,B,…`: an engine is started for each value in turn")
-	rest.BoolVar(&f.Fresh, "serve-fresh", false, "restart the engine for each run")
-	rest.DurationVar(&f.Ready, "ready-timeout", bench.DefaultReady,
-		"longest wait until the engine answers /health and /v1/models")
-	rest.DurationVar(&f.Grace, "stop-timeout", bench.DefaultGrace,
-		"longest wait for the engine to stop before it is killed")
+		"placeholder in --serve-cmd that varies, as `NAME=A,B,…`; an engine is started for each value in turn")
+	rest.BoolVar(&f.Fresh, "serve-fresh", false, "")
+	rest.DurationVar(&f.Ready, "ready-timeout", bench.DefaultReady, "")
+	rest.DurationVar(&f.Grace, "stop-timeout", bench.DefaultGrace, "")
 }
 
 // Given tells whether an engine is to be started.
@@ -52,19 +51,14 @@ type ServeSetting struct {
 // before anything is started.
 func (f *ServeCmd) Settings(cmd *cobra.Command) ([]ServeSetting, error) {
 	if !f.Given() {
-		for _, name := range []string{"set", "vary", "serve-fresh", "ready-timeout", "stop-timeout"} {
-			if cmd.Flags().Changed(name) {
-				return nil, cli.Usagef("--%s needs --serve-cmd", name)
-			}
-		}
-		return nil, nil
+		return nil, Refuse(cmd, "needs --serve-cmd", "vary", "serve-fresh", "ready-timeout", "stop-timeout")
 	}
 	if name := SimulatedFlag(cmd); name != "" {
-		return nil, cli.Usagef("--serve-cmd starts the engine that is measured, and --%s is of a simulated one: give "+
+		return nil, cli.Usagef("--serve-cmd starts the engine that is measured, and %s is of a simulated one: give "+
 			"one of them, or put the setting into the command of --serve-cmd", name)
 	}
 	if f.Ready <= 0 || f.Grace < 0 {
-		return nil, cli.Usagef("--ready-timeout must be above zero, and --stop-timeout not below")
+		return nil, cli.Usagef("ready-timeout must be above zero, and stop-timeout not below")
 	}
 	c, err := bench.ParseServeCommand(f.command)
 	if err != nil {

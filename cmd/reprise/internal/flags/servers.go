@@ -33,7 +33,7 @@ type Servers struct {
 	prometheus  string
 	queries     []string
 	Cache       string
-	Salt        string // --salt, empty for one of the run's own
+	Salt        string // salt, empty for one of the run's own
 	ResetCall   string
 	adminURLs   []string
 	Note        string
@@ -48,23 +48,16 @@ func (f *Servers) Register(cmd *cobra.Command) {
 		"scrape server metrics during the run: auto (/metrics of the endpoint, or TensorRT-LLM's "+
 			"/prometheus/metrics), a `URL`, NAME=URL, unix:///path.sock[:/page], or none; repeatable")
 	cachesRest.DurationVar(&f.scrapeEvery, "scrape-interval", time.Second,
-		"time between scrapes, and the step of --prometheus")
-	cachesRest.StringArrayVar(&f.prefixes, "scrape-metric", nil,
-		"keep metrics with this `prefix`, instead of those of vLLM, SGLang, llama.cpp, Dynamo, TensorRT-LLM and "+
-			"DCGM; repeatable")
-	cachesRest.StringVar(&f.prometheus, "prometheus", "", "base `URL` of a Prometheus server to query after the run")
-	cachesRest.StringArrayVar(&f.queries, "prometheus-query", nil,
-		"query for --prometheus, as `NAME=EXPR`, instead of all series with the prefixes; repeatable")
+		"time between scrapes, and the step of prometheus")
+	cachesRest.StringArrayVar(&f.prefixes, "scrape-metric", nil, "")
+	cachesRest.StringVar(&f.prometheus, "prometheus", "", "")
+	cachesRest.StringArrayVar(&f.queries, "prometheus-query", nil, "")
 	caches.StringVar(&f.Cache, "cache", result.CacheSalted,
 		"prefix caches before the run: salted (prompts that no earlier run sent), cold (emptied), warm (the workload "+
 			"is played once, unmeasured) or as-is")
-	cachesRest.StringVar(&f.Salt, "salt", "",
-		"make the prompts of --cache salted with this `value`, as the results of another run have it, to send the "+
-			"same prompts again; shards of one load need the same")
-	cachesRest.StringVar(&f.ResetCall, "reset-cache", "",
-		"`path` of the POST that empties a server's cache, for --cache cold; by default those of vLLM and SGLang")
-	cachesRest.StringArrayVar(&f.adminURLs, "admin-url", nil,
-		"base `URL` of a server behind the balancer at --url, for metrics and cache resets; repeatable")
+	cachesRest.StringVar(&f.Salt, "salt", "", "")
+	cachesRest.StringVar(&f.ResetCall, "reset-cache", "", "")
+	cachesRest.StringArrayVar(&f.adminURLs, "admin-url", nil, "")
 	resultsRest.StringVar(&f.Note, "note", "", "`text` to keep in the results, such as commit=1a2b3c")
 }
 
@@ -83,15 +76,15 @@ func (f *Servers) Check() error {
 	}
 	switch {
 	case f.Salt != "" && f.Cache != result.CacheSalted:
-		return cli.Usagef("--salt needs --cache salted")
+		return cli.Usagef("--set salt needs --cache salted")
 	case len(f.Salt) > maxSalt:
-		return cli.Usagef("--salt: %d bytes at most", maxSalt)
+		return cli.Usagef("--set salt: %d bytes at most", maxSalt)
 	case f.ResetCall != "" && f.Cache != result.CacheCold:
-		return cli.Usagef("--reset-cache needs --cache cold")
+		return cli.Usagef("--set reset-cache needs --cache cold")
 	case f.ResetCall != "" && !strings.HasPrefix(f.ResetCall, "/"):
-		return cli.Usagef("--reset-cache: want a path such as /reset_prefix_cache")
+		return cli.Usagef("--set reset-cache: want a path such as /reset_prefix_cache")
 	case len(f.queries) > 0 && f.prometheus == "":
-		return cli.Usagef("--prometheus-query needs a server: give --prometheus URL")
+		return cli.Usagef("--set prometheus-query needs a server: give --set prometheus=URL")
 	case len(f.scrapes) > 1 && slices.Contains(f.scrapes, "none"):
 		return cli.Usagef("--scrape none cannot be used with another --scrape")
 	case len(f.Note) > MaxNote:
@@ -114,7 +107,7 @@ func (f *Servers) metering(endpoints []string, header http.Header) (m replay.Met
 	o := scrape.Options{Every: f.scrapeEvery}
 	for _, p := range f.prefixes {
 		if p = strings.TrimSuffix(p, "*"); p == "" {
-			return m, cli.Usagef("--scrape-metric: a prefix is empty, which would keep every metric of the page")
+			return m, cli.Usagef("--set scrape-metric: a prefix is empty, which would keep every metric of the page")
 		}
 		o.Prefixes = append(o.Prefixes, p)
 	}
@@ -222,7 +215,7 @@ func (f *Servers) asked(prefixes []string) (*scrape.Prometheus, error) {
 	for _, q := range f.queries {
 		name, expr, ok := strings.Cut(q, "=")
 		if !ok || !metricName.MatchString(name) || expr == "" {
-			return nil, cli.Usagef("--prometheus-query: want NAME=EXPR, such as " +
+			return nil, cli.Usagef("--set prometheus-query: want NAME=EXPR, such as " +
 				"'vllm:num_requests_running=sum(vllm:num_requests_running{namespace=\"a\"})'")
 		}
 		o.Queries = append(o.Queries, scrape.Query{Name: name, Expr: expr})
@@ -235,7 +228,7 @@ func (f *Servers) asked(prefixes []string) (*scrape.Prometheus, error) {
 	}
 	p, err := scrape.NewPrometheus(o)
 	if err != nil {
-		err = cli.Usagef("--prometheus: %v", err)
+		err = cli.Usagef("--set prometheus: %v", err)
 	}
 	return p, err
 }

@@ -24,7 +24,7 @@ type SessionLoad struct {
 	MaxPlays int64                 // of one tree, that prompts can be told apart in; 0 is no limit
 }
 
-// Recycling are the values of --recycle.
+// Recycling are the values of recycle.
 func Recycling() []string {
 	return []string{result.RecycleSalt, result.RecycleApart, result.RecycleSame, result.RecycleStop}
 }
@@ -37,42 +37,31 @@ func (f *SessionLoad) Salted() bool {
 	return f.Recycle == result.RecycleSalt || f.Recycle == result.RecycleApart
 }
 
-// Waiting lists the values of --waits.
+// Waiting lists the values of waits.
 func Waiting() []string {
 	return []string{result.WaitsThink, result.WaitsEnds, result.WaitsAIPerf}
 }
 
-// Register adds the flags, but for --trajectory-start, which only a replay has.
+// Register adds the flags, but for trajectory-start, which only a replay has.
 func (f *SessionLoad) Register(everyday, rest Section) {
 	everyday.IntVar(&f.Sessions, "sessions", 0,
 		"closed loop over whole sessions: keep this many live, each with its turns, forks, joins and waits")
 	everyday.Var(&rateFlag{to: &f.SessionRate}, "session-rate",
 		"start whole sessions by this `process`, as --rate has them, whatever their recorded start")
-	rest.IntVar(&f.MaxSessions, "max-sessions", 0,
-		"most live sessions with --session-rate; one that is held back is counted. 0 is no limit")
+	rest.IntVar(&f.MaxSessions, "max-sessions", 0, "")
 	RegisterSessions(rest, &f.SessionSettings)
 }
 
-// RegisterSessions adds the flags of how sessions are played, but for --max-sessions and
-// --trajectory-start.
+// RegisterSessions adds the flags of how sessions are played, but for max-sessions and
+// trajectory-start.
 func RegisterSessions(rest Section, f *bench.SessionSettings) {
-	rest.StringVar(&f.Recycle, "recycle", result.RecycleSalt,
-		"when all sessions were played before --duration is over: salt (again, with prompts of their own), apart (so "+
-			"that nothing is shared between sessions either, from the first play on), same (again, the same "+
-			"prompts) or stop")
-	rest.StringVar(&f.Waits, "waits", result.WaitsThink,
-		"what a turn waits after those before it, in a load by session: think (its think and tool time), ends (what "+
-			"was recorded from their end to its start) or aiperf (as AIPerf 0.13: a join at once)")
-	rest.DurationVar(&f.GapCap, "gap-cap", 0,
-		"longest wait of a turn after those before it, in a load by session, after --speed; 0 is no limit")
-	rest.DurationVar(&f.IdleCap, "idle-cap", 0,
-		"longest time with nothing in flight or due, in a load by session: all that is to come moves earlier alike; "+
-			"0 is no limit")
-	rest.DurationVar(&f.SessionIdleCap, "session-idle-cap", 0,
-		"longest time with nothing in flight of a session, in a load by session: all that is to come of it moves "+
-			"earlier alike; 3s or more, 0 is no limit")
-	rest.NumberVar(&f.ThinkScale, "think-scale", 1, "multiply think times by this, in a load by session")
-	rest.NumberVar(&f.ToolScale, "tool-scale", 1, "multiply tool times by this, in a load by session")
+	rest.StringVar(&f.Recycle, "recycle", result.RecycleSalt, "")
+	rest.StringVar(&f.Waits, "waits", result.WaitsThink, "")
+	rest.DurationVar(&f.GapCap, "gap-cap", 0, "")
+	rest.DurationVar(&f.IdleCap, "idle-cap", 0, "")
+	rest.DurationVar(&f.SessionIdleCap, "session-idle-cap", 0, "")
+	rest.NumberVar(&f.ThinkScale, "think-scale", 1, "")
+	rest.NumberVar(&f.ToolScale, "tool-scale", 1, "")
 }
 
 // SessionFlags are the flags that ask for settings, as names and values, but for those that are
@@ -83,7 +72,7 @@ func SessionFlags(s bench.SessionSettings) (out [][2]string) {
 	_, rest := Sections(fl, LoadFlags)
 	rest.IntVar(&is.MaxSessions, "max-sessions", 0, "")
 	RegisterSessions(rest, &is)
-	RegisterTrajectory(rest, &is)
+	rest.StringVar(&is.TrajectoryStart, "trajectory-start", "", "")
 	is = s // the flags print what they point to
 	fl.VisitAll(func(flag *pflag.Flag) {
 		if value := flag.Value.String(); value != flag.DefValue {
@@ -91,13 +80,6 @@ func SessionFlags(s bench.SessionSettings) (out [][2]string) {
 		}
 	})
 	return out
-}
-
-// RegisterTrajectory adds --trajectory-start.
-func RegisterTrajectory(rest Section, f *bench.SessionSettings) {
-	rest.StringVar(&f.TrajectoryStart, "trajectory-start", "",
-		"begin the first --sessions inside, at a random `share` of their time such as 0.25..0.75; the server's cache "+
-			"is brought there first")
 }
 
 // checkSessions refuses flags that cannot be used together.
@@ -114,11 +96,8 @@ func (f *SessionLoad) checkSessions(l *Load) error {
 				f.TrajectoryStart != ""},
 		} {
 			if other.given {
-				return cli.Usagef("--%s needs --sessions or --session-rate", other.name)
+				return cli.Usagef("--set %s needs --sessions or --session-rate", other.name)
 			}
-		}
-		if f.Sessions < 0 {
-			return cli.Usagef("--sessions must not be negative")
 		}
 		return nil
 	}
@@ -133,19 +112,17 @@ func (f *SessionLoad) checkSessions(l *Load) error {
 	switch {
 	case f.Sessions > 0 && f.SessionRate != "":
 		return cli.Usagef("--sessions keeps so many live and --session-rate starts them by a process: give one; " +
-			"--max-sessions limits those of --session-rate")
+			"--set max-sessions limits those of --session-rate")
 	case f.Sessions > 0 && f.MaxSessions != 0:
-		return cli.Usagef("--max-sessions is for --session-rate: --sessions itself is how many are live")
-	case f.MaxSessions < 0 || f.GapCap < 0 || f.IdleCap < 0 || !(f.ThinkScale >= 0) || !(f.ToolScale >= 0):
-		return cli.Usagef("--max-sessions, --gap-cap, --idle-cap, --think-scale and --tool-scale must not be negative")
+		return cli.Usagef("--set max-sessions is for --session-rate: --sessions itself is how many are live")
 	case f.SessionIdleCap != 0 && f.SessionIdleCap < 3*time.Second:
-		return cli.Usagef("--session-idle-cap: want 3s or more: requests are prepared 2 s before they are due")
+		return cli.Usagef("--set session-idle-cap: want 3s or more: requests are prepared 2 s before they are due")
 	case !slices.Contains(Recycling(), f.Recycle):
-		return cli.Usagef("--recycle: want %s or %s", strings.Join(Recycling()[:3], ", "), Recycling()[3])
+		return cli.Usagef("--set recycle: want %s or %s", strings.Join(Recycling()[:3], ", "), Recycling()[3])
 	case !slices.Contains(Waiting(), f.Waits):
-		return cli.Usagef("--waits: want %s", strings.Join(Waiting(), ", "))
+		return cli.Usagef("--set waits: want %s", strings.Join(Waiting(), ", "))
 	case f.TrajectoryStart != "" && f.Sessions == 0:
-		return cli.Usagef("--trajectory-start needs --sessions: it is for the sessions that are live at first")
+		return cli.Usagef("--set trajectory-start needs --sessions: it is for the sessions that are live at first")
 	}
 	return nil
 }
@@ -170,7 +147,7 @@ func (f *SessionLoad) sessions(seed uint64, requests int64) (*replay.SessionLoad
 	if f.TrajectoryStart != "" {
 		start, err := replay.ParseTrajectoryStart(f.TrajectoryStart)
 		if err != nil {
-			return nil, cli.Usagef("--trajectory-start: %v", err)
+			return nil, cli.Usagef("--set trajectory-start: %v", err)
 		}
 		start.Seed = seed
 		s.Start = start

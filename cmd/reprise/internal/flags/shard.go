@@ -15,9 +15,9 @@ import (
 type Shard struct {
 	Share       result.Share  // of --shard; the whole without it
 	StartAt     time.Time     // of --start-clock; zero without it
-	ClockPeer   string        // --clock-peer, empty for none
-	ClockListen string        // --clock-listen, empty for none
-	MaxOffset   time.Duration // --max-clock-offset, 0 for no limit
+	ClockPeer   string        // clock-peer, empty for none
+	ClockListen string        // clock-listen, empty for none
+	MaxOffset   time.Duration // max-clock-offset, 0 for no limit
 
 	shard, startClock string
 }
@@ -31,12 +31,9 @@ func (f *Shard) Register(cmd *cobra.Command) {
 	rest.StringVar(&f.startClock, "start-clock", "",
 		"start at this `instant` of the wall clock: RFC 3339, or +30s, which is rounded up to the next ten seconds. "+
 			"Exit code 4 where it is over before all is ready")
-	rest.StringVar(&f.ClockPeer, "clock-peer", "",
-		"measure the clock against this `host:port` before the start: a shard with --clock-listen, or an NTP server")
-	rest.StringVar(&f.ClockListen, "clock-listen", "",
-		"tell others the time at this `address`, such as :7123 (UDP, NTP)")
-	rest.DurationVar(&f.MaxOffset, "max-clock-offset", 0,
-		"do not start if the clock may be further from that of --clock-peer; 0 only records it. Exit code 4")
+	rest.StringVar(&f.ClockPeer, "clock-peer", "", "")
+	rest.StringVar(&f.ClockListen, "clock-listen", "", "")
+	rest.DurationVar(&f.MaxOffset, "max-clock-offset", 0, "")
 }
 
 // Check implements [Group].
@@ -51,11 +48,8 @@ func (f *Shard) Check() (err error) {
 			return err
 		}
 	}
-	switch {
-	case f.MaxOffset < 0:
-		return cli.Usagef("--max-clock-offset must not be negative")
-	case f.MaxOffset > 0 && f.ClockPeer == "":
-		return cli.Usagef("--max-clock-offset needs --clock-peer, whose clock it is about")
+	if f.MaxOffset > 0 && f.ClockPeer == "" {
+		return cli.Usagef("--set max-clock-offset needs --set clock-peer, whose clock it is about")
 	}
 	return nil
 }

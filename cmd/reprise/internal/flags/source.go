@@ -68,8 +68,7 @@ func (f *Templates) Register(fl *pflag.FlagSet) {
 	_, rest := Sections(fl, PrivacyFlags)
 	rest.BoolVar(&f.KeepTemplates, "keep-templates", false,
 		"keep the text of system prompts that many users share, with secrets removed, in NAME.templates.json")
-	rest.IntVar(&f.kTemplate, "k-template", anonymize.DefaultKTemplate,
-		"for --keep-templates: fewest users (else sessions) that must share a system prompt")
+	rest.IntVar(&f.kTemplate, "k-template", anonymize.DefaultKTemplate, "")
 }
 
 // LeastUsers checks the flags and returns how many users must have a template, or 0
@@ -77,7 +76,7 @@ func (f *Templates) Register(fl *pflag.FlagSet) {
 func (f *Templates) LeastUsers(fl *pflag.FlagSet, out, tier string, info datasets.Info) (int, error) {
 	switch {
 	case !f.KeepTemplates && fl.Changed("k-template"):
-		return 0, cli.Usagef("--k-template needs --keep-templates")
+		return 0, cli.Usagef("--set k-template needs --keep-templates")
 	case !f.KeepTemplates:
 		return 0, nil
 	case out == "" || out == cli.Standard:
@@ -88,7 +87,7 @@ func (f *Templates) LeastUsers(fl *pflag.FlagSet, out, tier string, info dataset
 	case !info.HasText:
 		return 0, cli.Usagef("--keep-templates: %s has no text", info.Format)
 	case f.kTemplate < 2:
-		return 0, cli.Usagef("--k-template: want 2 or more")
+		return 0, cli.Usagef("--set k-template: want 2 or more")
 	}
 	return f.kTemplate, nil
 }

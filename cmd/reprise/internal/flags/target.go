@@ -31,10 +31,10 @@ type Target struct {
 	API         string // --api
 	Model       string // --model, empty for the only one
 	TokenIDs    bool   // --token-ids
-	template    string // --template-tokens, as N or BEFORE+AFTER; empty when they are measured
+	template    string // template-tokens, as N or BEFORE+AFTER; empty when they are measured
 	forceOutput bool
 
-	HTTP2      bool // --http2
+	HTTP2      bool // http2
 	proxy      string
 	tls        TLS
 	Timeout    time.Duration // --timeout, of one request
@@ -57,8 +57,8 @@ type Target struct {
 	sampleSeed  int64
 	priorities  []string
 	models      []string
-	RowExtra    string // --row-extra, a path
-	CheckSame   int    // --check-deterministic, rows
+	RowExtra    string // row-extra, a path
+	CheckSame   int    // check-deterministic, rows
 	given       func(flag string) bool
 }
 
@@ -68,58 +68,46 @@ func (f *Target) Register(cmd *cobra.Command) {
 	f.given = fl.Changed
 	everyday, rest := Sections(fl, EndpointFlags)
 	everyday.StringArrayVar(&f.URLs, "url", []string{"http://127.0.0.1:8000"},
-		"base URL of the endpoint, or unix:///path.sock[:/base]; repeatable")
-	rest.StringVar(&f.balance, "balance", client.RoundRobin,
-		"choice among several endpoints: round-robin, or session (all requests of a session to one)")
+		"base URL of the endpoint; or unix:///path.sock[:/base]; repeatable")
+	rest.StringVar(&f.balance, "balance", client.RoundRobin, "")
 	everyday.StringVar(&f.API, "api", result.APICompletions,
 		"completions, chat, responses, messages, embeddings, or auto (each row's kind). Without this flag, chat if "+
 			"the server has no completions")
 	everyday.StringVar(&f.Model, "model", "", "model to request; by default the only one that the endpoint has")
 	rest.BoolVar(&f.TokenIDs, "token-ids", false, "send prompts as token ids (completions and embeddings)")
-	rest.StringVar(&f.template, "template-tokens", "",
-		"`tokens` that the server's chat template adds to a prompt, as N or BEFORE+AFTER (5+7). By default they "+
-			"are measured")
+	rest.StringVar(&f.template, "template-tokens", "", "")
 	rest.BoolVar(&f.forceOutput, "force-output", true,
 		"ask for exactly the recorded output length (ignore_eos, min_tokens)")
 
-	rest.BoolVar(&f.HTTP2, "http2", false, "use HTTP/2: over TLS by ALPN, else by prior knowledge (h2c)")
-	rest.StringVar(&f.proxy, "proxy", "",
-		"proxy `URL` without a password, or none; by default HTTP_PROXY, HTTPS_PROXY and NO_PROXY")
-	f.tls.Register(rest, "do not verify the server's certificate; the report says so")
+	rest.BoolVar(&f.HTTP2, "http2", false, "")
+	rest.StringVar(&f.proxy, "proxy", "", "")
+	f.tls.Register(rest)
 	everyday.DurationVar(&f.Timeout, "timeout", 10*time.Minute, "time limit of a request, retries included")
-	rest.DurationVar(&f.connect, "connect-timeout", 10*time.Second, "time limit of dialling, and of the TLS handshake")
-	rest.DurationVar(&f.firstToken, "first-token-timeout", 0, "time limit from sending to the first token; 0 is none")
-	rest.DurationVar(&f.idle, "idle-timeout", 0, "time limit between two events of an answer; 0 is none")
+	rest.DurationVar(&f.connect, "connect-timeout", 10*time.Second, "")
+	rest.DurationVar(&f.firstToken, "first-token-timeout", 0, "")
+	rest.DurationVar(&f.idle, "idle-timeout", 0, "")
 	rest.StringVar(&f.retry, "retry", "0",
 		"retry up to N times, as `N[,backoff][,other]`, after a failed connection or 429, 502, 503, 504, 529. The "+
 			"backoff doubles from 500ms; other retries at the next --url")
 
 	everyday.StringArrayVar(&f.headers, "header", nil,
 		"add a request header, as `Name=value`; repeatable. Not for secrets")
-	rest.StringArrayVar(&f.headerEnv, "header-env", nil,
-		"add a header whose value is in the environment, as `Name=VARIABLE`; repeatable")
-	rest.StringArrayVar(&f.headerFile, "header-file", nil,
-		"add a header whose value is in a file, as `Name=file`; repeatable")
+	rest.StringArrayVar(&f.headerEnv, "header-env", nil, "")
+	rest.StringArrayVar(&f.headerFile, "header-file", nil, "")
 	everyday.StringVar(&f.keyEnv, "api-key-env", "",
 		"environment `variable` with the API key, instead of "+DefaultKeyEnv)
-	rest.StringVar(&f.keyFile, "api-key-file", "", "`file` with the API key")
-	rest.StringVar(&f.affinity, "affinity-header", "",
-		"send the session's pseudonym (s0, s1, …) in the header of this `name`, for routers")
-	rest.StringArrayVar(&f.record, "record-header", nil,
-		"`name` of a response header, such as the server that answered; the report counts its values. At most 4")
-	rest.BoolVar(&f.noTrace, "no-trace-headers", false, "do not send X-Request-Id and traceparent")
+	rest.StringVar(&f.keyFile, "api-key-file", "", "")
+	rest.StringVar(&f.affinity, "affinity-header", "", "")
+	rest.StringArrayVar(&f.record, "record-header", nil, "")
+	rest.BoolVar(&f.noTrace, "no-trace-headers", false, "")
 	rest.StringVar(&f.ExtraBody, "extra-body", "", "`JSON` object with fields to add to each request")
 	rest.NumberVar(&f.temperature, "temperature", 0, "temperature of every request, instead of the workload's")
 	rest.NumberVar(&f.topP, "top-p", 0, "top_p of every request")
-	rest.Int64Var(&f.sampleSeed, "sampling-seed", 0, "sampling seed of every request")
-	rest.StringArrayVar(&f.priorities, "class-priority", nil,
-		"priority of the rows of a class, as `CLASS=N` (vLLM: lower is sooner); repeatable")
-	rest.StringArrayVar(&f.models, "model-map", nil,
-		"model to request for rows with this adapter, or else this model, as `LABEL=MODEL`; repeatable")
-	rest.StringVar(&f.RowExtra, "row-extra", "",
-		"JSONL `file` with headers and fields of single rows, in row order: {\"row\":N,\"header\":{},\"body\":{}}")
-	rest.IntVar(&f.CheckSame, "check-deterministic", 0,
-		"after the run, send `N` rows twice at temperature 0 and count answers that differ")
+	rest.Int64Var(&f.sampleSeed, "sampling-seed", 0, "")
+	rest.StringArrayVar(&f.priorities, "class-priority", nil, "")
+	rest.StringArrayVar(&f.models, "model-map", nil, "")
+	rest.StringVar(&f.RowExtra, "row-extra", "", "")
+	rest.IntVar(&f.CheckSame, "check-deterministic", 0, "")
 }
 
 // Check refuses what needs no file to be seen to be wrong.
@@ -138,8 +126,8 @@ func (f *Target) Check() error {
 	if err := f.tls.Check(); err != nil {
 		return err
 	}
-	if f.CheckSame < 0 || f.CheckSame > 0 && f.API == result.APIEmbeddings {
-		return cli.Usagef("--check-deterministic: want a number of rows, and an API whose answers are text")
+	if f.CheckSame > 0 && f.API == result.APIEmbeddings {
+		return cli.Usagef("--set check-deterministic is for an API whose answers are text")
 	}
 	var o client.Options
 	return f.retries(&o)
@@ -167,8 +155,8 @@ func (f *Target) Options() (o client.Options, err error) {
 			o.TemplateBefore = trace.Ptr(int(n))
 		}
 		if err != nil || err2 != nil {
-			return o, cli.Usagef("--template-tokens: %s is no number of tokens: write it as 12, or as 5+7 for those "+
-				"before a prompt and after it", quantity.Quote(f.template))
+			return o, cli.Usagef("--set template-tokens: %s is no number of tokens: write it as 12, or as 5+7 for "+
+				"those before a prompt and after it", quantity.Quote(f.template))
 		}
 		o.TemplateTokens = trace.Ptr(int(n + m))
 	}
@@ -249,7 +237,7 @@ func (f *Target) header() (http.Header, error) {
 	for name, variable := range fromEnv {
 		value, ok := os.LookupEnv(variable)
 		if !ok || value == "" {
-			return nil, cli.Usagef("--header-env: the variable of %s is not set", name)
+			return nil, cli.Usagef("--set header-env: the variable of %s is not set", name)
 		}
 		out.Add(name, value)
 	}
@@ -258,7 +246,7 @@ func (f *Target) header() (http.Header, error) {
 		return nil, err
 	}
 	for name, path := range fromFile {
-		value, err := cli.ReadSecret("--header-file", path)
+		value, err := cli.ReadSecret("--set header-file", path)
 		if err != nil {
 			return nil, err
 		}
@@ -302,7 +290,7 @@ func (f *Target) classPriorities() (map[string]int, error) {
 	out := map[string]int{}
 	for _, class := range slices.Sorted(maps.Keys(named)) {
 		if out[class], err = strconv.Atoi(named[class]); err != nil {
-			return nil, cli.Usagef("--class-priority: want CLASS=N, N a whole number")
+			return nil, cli.Usagef("--set class-priority: want CLASS=N, N a whole number")
 		}
 	}
 	return out, nil
@@ -319,7 +307,7 @@ func (f *Target) KeyFrom() (from string, kept bool) {
 	case f.keyEnv != "":
 		return f.keyEnv, false
 	case f.keyFile != "":
-		return "--api-key-file", false
+		return "--set api-key-file", false
 	case os.Getenv(DefaultKeyEnv) == "":
 		return "", false
 	}
@@ -360,7 +348,7 @@ func (f *Target) apiKey() (string, error) {
 	}
 	switch {
 	case f.keyEnv != "" && f.keyFile != "":
-		return "", cli.Usagef("give one of --api-key-env and --api-key-file")
+		return "", cli.Usagef("give one of --api-key-env and --set api-key-file")
 	case f.keyEnv != "":
 		key, ok := os.LookupEnv(f.keyEnv)
 		if !ok || key == "" {
@@ -368,12 +356,12 @@ func (f *Target) apiKey() (string, error) {
 		}
 		return key, nil
 	case f.keyFile != "":
-		return cli.ReadSecret("--api-key-file", f.keyFile)
+		return cli.ReadSecret("--set api-key-file", f.keyFile)
 	}
 	return "", nil
 }
 
-// OpenRowExtra reads the file of --row-extra to its end, so that its faults are known
+// OpenRowExtra reads the file of row-extra to its end, so that its faults are known
 // before anything is sent, and opens it again. It is nil without one.
 func (f *Target) OpenRowExtra(cmd *cobra.Command, rows int64) (extras client.RowExtras, close func() error, err error) {
 	close = func() error { return nil }

@@ -59,12 +59,7 @@ func (f *Release) Drawn() bool { return f.Tier == anonymize.Partner || f.Tier ==
 func (f *Release) Check(cmd *cobra.Command) error {
 	given := cmd.Flags().Changed
 	if !f.Drawn() {
-		for _, name := range releaseNames {
-			if given(name) {
-				return cli.Usagef("--%s is for --tier partner and public", name)
-			}
-		}
-		return nil
+		return Refuse(cmd, "is for --tier partner and public", releaseNames...)
 	}
 	if f.Tier == anonymize.Public && !given("epsilon") {
 		f.Budget.Epsilon = 1

@@ -16,24 +16,22 @@ type TLS struct {
 	insecure                     bool
 }
 
-// Register adds the flags. insecure is the help of --tls-insecure.
-func (f *TLS) Register(rest Section, insecure string) {
-	rest.StringVar(&f.authorities, "tls-ca", "",
-		"PEM `file` of certificate authorities to trust instead of the system's")
-	rest.StringVar(&f.cert, "tls-cert", "", "PEM `file` with a client certificate")
-	rest.StringVar(&f.key, "tls-key", "", "PEM `file` with the key of --tls-cert")
-	rest.StringVar(&f.name, "tls-server-name", "",
-		"name expected in the server's certificate, instead of the URL's host")
-	rest.BoolVar(&f.insecure, "tls-insecure", false, insecure)
+// Register adds the flags.
+func (f *TLS) Register(rest Section) {
+	rest.StringVar(&f.authorities, "tls-ca", "", "")
+	rest.StringVar(&f.cert, "tls-cert", "", "")
+	rest.StringVar(&f.key, "tls-key", "", "")
+	rest.StringVar(&f.name, "tls-server-name", "", "")
+	rest.BoolVar(&f.insecure, "tls-insecure", false, "")
 }
 
 // Check refuses flags that do not go together.
 func (f *TLS) Check() error {
 	if (f.cert == "") != (f.key == "") {
-		return cli.Usagef("--tls-cert and --tls-key go together")
+		return cli.Usagef("--set tls-cert and tls-key go together")
 	}
 	if f.insecure && f.authorities != "" {
-		return cli.Usagef("--tls-insecure and --tls-ca cannot be used together")
+		return cli.Usagef("--set tls-insecure and tls-ca cannot be used together")
 	}
 	return nil
 }
@@ -51,13 +49,13 @@ func (f *TLS) Config() (*tls.Config, error) {
 		}
 		c.RootCAs = x509.NewCertPool()
 		if !c.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, cli.Usagef("--tls-ca: %s holds no certificate in PEM", f.authorities)
+			return nil, cli.Usagef("--set tls-ca: %s holds no certificate in PEM", f.authorities)
 		}
 	}
 	if f.cert != "" {
 		pair, err := tls.LoadX509KeyPair(f.cert, f.key)
 		if err != nil {
-			return nil, fmt.Errorf("--tls-cert and --tls-key: %w", err)
+			return nil, fmt.Errorf("--set tls-cert and tls-key: %w", err)
 		}
 		c.Certificates = []tls.Certificate{pair}
 	}

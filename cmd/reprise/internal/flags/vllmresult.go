@@ -60,7 +60,7 @@ func (f *VLLMResult) RegisterSave(cmd *cobra.Command) {
 	everyday.BoolVar(&f.save, "save-result", false, "also write the JSON of vllm bench serve --save-result")
 	rest.BoolVar(&f.appends, "append-result", false, "append that JSON to the file, on a line of its own")
 	rest.StringVar(&f.dir, "result-dir", "", "directory for vLLM's JSON; by default the current one")
-	f.replaces = func() bool { on, err := fl.GetBool("overwrite"); return err == nil && on }
+	f.replaces = func() bool { return cli.On(cmd, "overwrite") }
 	rest.StringVar(&f.name, "result-filename", "",
 		"file name of vLLM's JSON; by default label, rate, model and time, as vLLM does")
 }

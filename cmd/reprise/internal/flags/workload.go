@@ -27,7 +27,7 @@ type Workload struct {
 	outputs          string
 }
 
-// Values of --prime.
+// Values of prime.
 const (
 	primeLRU  = "lru"
 	PrimeNone = "none"
@@ -44,15 +44,12 @@ func (f *Workload) Register(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	everyday, rest := Sections(fl, PartFlags)
 	everyday.DurationVar(&f.Start, "start", 0,
-		"replay from this time of the workload. The server's cache is filled first, see --prime. 0s keeps idle time "+
-			"before the first request")
+		"replay from this time of the workload. The server's cache is filled first, see the setting prime. 0s keeps "+
+			"idle time before the first request")
 	everyday.DurationVar(&f.End, "end", 0, "replay up to this time of the workload; 0 is its end")
-	rest.StringVar(&f.Prime, "prime", primeLRU,
-		"cache contents at --start: lru (send the prefixes that an LRU cache of --prime-tokens would hold, "+
-			"unmeasured) or none")
-	rest.Int64Var(&f.PrimeTokens, "prime-tokens", defaultPrimeTokens, "size of the cache that --prime fills, in tokens")
-	rest.IntVar(&f.PrimeConcurrency, "prime-concurrency", defaultPrimeConcurrency,
-		"requests in flight while --prime fills the cache")
+	rest.StringVar(&f.Prime, "prime", primeLRU, "")
+	rest.Int64Var(&f.PrimeTokens, "prime-tokens", defaultPrimeTokens, "")
+	rest.IntVar(&f.PrimeConcurrency, "prime-concurrency", defaultPrimeConcurrency, "")
 	everyday.StringVar(&f.sample, "sample", "",
 		"replay this `share` of the sessions, such as 10% or 0.1, at their recorded times; the rate falls with it")
 	everyday.StringVar(&f.outputs, "output-tokens", "",
@@ -60,27 +57,24 @@ func (f *Workload) Register(cmd *cobra.Command) {
 			"lognormal:300,1.2, or server:4096 to let the server end within a bound")
 	everyday.Int64Var(&f.MaxRequests, "max-requests", 0, "replay only the first rows; 0 is all")
 	everyday.StringVar(&f.Loop, "loop", "", "repeat the workload: a number of `rounds`, or a duration such as 2h")
-	rest.BoolVar(&f.LoopSame, "loop-same", false,
-		"send the same prompts in every round of --loop, so later rounds hit the cache")
+	rest.BoolVar(&f.LoopSame, "loop-same", false, "")
 }
 
 // Check refuses flags that have no meaning, alone or together.
 func (f *Workload) Check() error {
 	switch {
-	case f.Start < 0 || f.End < 0 || f.End > 0 && f.End <= f.Start:
+	case f.End > 0 && f.End <= f.Start:
 		return cli.Usagef("the window from %v to %v is empty", f.Start, f.End)
 	case f.Prime != primeLRU && f.Prime != PrimeNone:
-		return cli.Usagef("--prime: want %s or %s", primeLRU, PrimeNone)
+		return cli.Usagef("--set prime: want %s or %s", primeLRU, PrimeNone)
 	case f.PrimeTokens < 1 || f.PrimeConcurrency < 1:
-		return cli.Usagef("--prime-tokens and --prime-concurrency: want a number above 0; --prime none sends nothing " +
-			"before the run")
+		return cli.Usagef("--set prime-tokens and prime-concurrency: want a number above 0; --set prime=none sends " +
+			"nothing before the run")
 	case (f.Prime != primeLRU || f.PrimeTokens != defaultPrimeTokens ||
 		f.PrimeConcurrency != defaultPrimeConcurrency) && f.Start == 0:
-		return cli.Usagef("--prime needs --start")
-	case f.MaxRequests < 0:
-		return cli.Usagef("--max-requests: want a number above 0")
+		return cli.Usagef("--set prime needs --start")
 	case f.LoopSame && f.Loop == "":
-		return cli.Usagef("--loop-same needs --loop")
+		return cli.Usagef("--set loop-same needs --loop")
 	}
 	if _, err := f.Share(); err != nil {
 		return err

@@ -106,7 +106,7 @@ func (s *Import) intoFolder() bool {
 // compared as it was read.
 var notOptions = []string{"output", "overwrite", "shard", "key-file", "quiet", "json", "details", "config", "tokenizer",
 	"template", "map",
-	"keep-model", "block-size", "lengths", "keep-templates", "k-template", "max-bad"}
+	"keep-model", "block-size", "lengths", "keep-templates", "k-template", "max-bad", "set"}
 
 // SetOptions are the flags that were given and say how a source is read.
 func SetOptions(fl *pflag.FlagSet) map[string]string {

@@ -145,7 +145,7 @@ func (f *jobReplayFlags) run(cmd *cobra.Command, workload string) error {
 	fl := cmd.Flags()
 	for name, why := range refused {
 		if fl.Changed(name) {
-			return cli.Usagef("--%s is not for a job: %s", name, why)
+			return cli.Usagef("%s is not for a job: %s", flags.Spelled(fl.Lookup(name)), why)
 		}
 	}
 	if f.spec.Shards < 1 {
@@ -154,10 +154,10 @@ func (f *jobReplayFlags) run(cmd *cobra.Command, workload string) error {
 	if !fl.Changed("start-clock") {
 		return cli.Usagef("give the instant at which all shards start: --start-clock +10m, or RFC 3339")
 	}
-	for _, header := range fl.Lookup("header").Value.(pflag.SliceValue).GetSlice() {
+	for _, header := range cli.FlagValues(fl.Lookup("header")) {
 		if name, _, _ := strings.Cut(header, "="); secretHeader(name) {
 			return cli.Usagef("--header %s would be readable in the job: --api-key-secret names the Secret of the "+
-				"API key, and --header-env the variable of another header", name)
+				"API key, and --set header-env the variable of another header", name)
 		}
 	}
 	if err := fl.Set("shard", fmt.Sprintf("0/%d", f.spec.Shards)); err != nil {
@@ -213,20 +213,18 @@ func secretHeader(name string) bool {
 		func(part string) bool { return strings.Contains(name, part) })
 }
 
-// given are the flags that were given, but for the job's own, as a shard takes them.
+// given are the flags and settings that were given, but for the job's own, as a shard takes them.
 func given(fl *pflag.FlagSet, own map[string]bool) (args []string) {
 	fl.Visit(func(flag *pflag.Flag) {
 		if own[flag.Name] || flag.Name == "config" || flag.Name == "target" {
 			return
 		}
-		values := []string{flag.Value.String()}
-		if several, ok := flag.Value.(pflag.SliceValue); ok {
-			if values = several.GetSlice(); flag.Value.Type() == "stringSlice" {
-				values = []string{strings.Join(values, ",")}
-			}
+		values := cli.FlagValues(flag)
+		if flag.Value.Type() == "stringSlice" {
+			values = []string{strings.Join(values, ",")}
 		}
 		for _, v := range values {
-			args = append(args, "--"+flag.Name+"="+v)
+			args = append(args, flags.Typed(flag, v))
 		}
 	})
 	return args

@@ -107,6 +107,6 @@ func (f *jobImportFlags) run(cmd *cobra.Command, logs []string) error {
 		}
 	}
 	f.spec.Inputs, f.spec.Args, f.spec.KeyFile = logs, given(fl, f.own), keyFile
-	f.spec.MergeOpens, _ = fl.GetBool("keep-templates")
+	f.spec.MergeOpens = cli.On(cmd, "keep-templates")
 	return printJob(cmd, f.slurm, f.merge, &f.spec)
 }

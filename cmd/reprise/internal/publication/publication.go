@@ -132,7 +132,7 @@ func (f *Flags) Run(cmd *cobra.Command, args []string, dir, tool string) error {
 			"reprise audit %s --internal TRACE --release", args[0], args[0]))
 	}
 	use := fmt.Sprintf("hf upload %s %s --repo-type dataset", s.Repo, dir)
-	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
+	if cli.On(cmd, "json") {
 		return cli.WriteJSON(cmd.OutOrStdout(), map[string]any{"folder": dir, "tier": t.Meta.Tier, "repo": s.Repo,
 			"license": s.License.Name(), "files": files, "notes": notes, "use": use})
 	}

@@ -24,9 +24,7 @@ type adminListener struct {
 func (f *AdminListen) Register(cmd *cobra.Command) {
 	f.adminListener = new(adminListener)
 	_, rest := flags.Sections(cmd.Flags(), flags.RunningFlags)
-	rest.StringVar(&f.address, "admin-listen", "",
-		"serve the client's own metrics to Prometheus at this `address`, such as localhost:9090; 9090 alone listens "+
-			"on all interfaces")
+	rest.StringVar(&f.address, "admin-listen", "", "")
 }
 
 // Check implements [flags.Group].
@@ -36,7 +34,7 @@ func (f *AdminListen) Check() error {
 	}
 	_, err := monitor.Address(f.address)
 	if err != nil {
-		err = cli.Usagef("--admin-listen %s: %v", f.address, err)
+		err = cli.Usagef("--set admin-listen=%s: %v", f.address, err)
 	}
 	return err
 }
@@ -50,14 +48,14 @@ func (f *AdminListen) open(ctx context.Context, cmd *cobra.Command) (closeAll fu
 	}
 	address, err := monitor.Address(f.address)
 	if err != nil {
-		return nil, cli.Usagef("--admin-listen %s: %v", f.address, err)
+		return nil, cli.Usagef("--set admin-listen=%s: %v", f.address, err)
 	}
 	m := monitor.New(cli.Version)
 	ctx, end := context.WithCancel(ctx)
 	url, open, err := m.Listen(ctx, address)
 	if err != nil {
 		end()
-		return nil, cli.Usagef("--admin-listen %s: %v", f.address, err)
+		return nil, cli.Usagef("--set admin-listen=%s: %v", f.address, err)
 	}
 	f.monitor = m
 	if open {

@@ -35,21 +35,19 @@ func (f *DryRun) Register(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	everyday, rest := flags.Sections(fl, flags.RunningFlags)
 	everyday.BoolVar(&f.Run, "dry-run", false, "send nothing: print the requests, rates, expected hit ratio and cost")
-	rest.StringVar(&f.assume, "assume", "",
-		"for --dry-run: the server's speed, as `ttft=200ms,itl=20ms`; by default the recorded latencies")
-	rest.NumberVar(&f.input, "price-input", -1, "for --dry-run: price of a million prompt tokens")
-	rest.NumberVar(&f.cached, "price-cached", -1,
-		"for --dry-run: price of a million cached prompt tokens; by default that of --price-input")
-	rest.NumberVar(&f.output, "price-output", -1, "for --dry-run: price of a million output tokens")
+	rest.StringVar(&f.assume, "assume", "", "")
+	rest.NumberVar(&f.input, "price-input", -1, "")
+	rest.NumberVar(&f.cached, "price-cached", -1, "")
+	rest.NumberVar(&f.output, "price-output", -1, "")
 }
 
 // Check implements [flags.Group].
 func (f *DryRun) Check() error {
 	if !f.Run && (f.assume != "" || f.input >= 0 || f.cached >= 0 || f.output >= 0) {
-		return cli.Usagef("--assume and prices need --dry-run")
+		return cli.Usagef("--set assume and prices need --dry-run")
 	}
 	if f.cached >= 0 && f.input < 0 {
-		return cli.Usagef("--price-cached needs --price-input, for the other prompt tokens")
+		return cli.Usagef("--set price-cached needs --set price-input, for the other prompt tokens")
 	}
 	_, err := f.took()
 	return err
@@ -71,13 +69,13 @@ func (f *DryRun) took() (func(*trace.Request) (time.Duration, bool), error) {
 		d, err := quantity.Latency(value)
 		switch {
 		case err != nil:
-			return nil, cli.Usagef("--assume: want ttft=200ms,itl=20ms")
+			return nil, cli.Usagef("--set assume: want ttft=200ms,itl=20ms")
 		case name == "ttft":
 			ttft = d
 		case name == "itl":
 			itl = d
 		default:
-			return nil, cli.Usagef("--assume: want ttft=200ms,itl=20ms")
+			return nil, cli.Usagef("--set assume: want ttft=200ms,itl=20ms")
 		}
 	}
 	return func(r *trace.Request) (time.Duration, bool) {
@@ -239,7 +237,7 @@ func (d *dryPass) run(cmd *cobra.Command, part *workloadPart, seed uint64) (*Pla
 		case main.Over():
 			return io.EOF
 		case id >= part.rows.Len() && d.f.Load.Concurrency > 0 && main.Plan().EndNS == 0:
-			return cli.Usagef("a closed loop without a limit never ends if requests take no time: give --assume")
+			return cli.Usagef("a closed loop without a limit never ends if requests take no time: give --set assume")
 		}
 		return nil
 	})
@@ -281,7 +279,7 @@ func (d *dryPass) sessionLoad(part *workloadPart, seed uint64,
 	plan, load, err := replay.PlanSessions(options, took, func(r *trace.Request) error { return d.add(r, out) })
 	if errors.Is(err, replay.ErrNoTime) {
 		return nil, cli.Usagef("a load by session that is played until --duration never ends if requests take no " +
-			"time: give --assume")
+			"time: give --set assume")
 	}
 	if err != nil {
 		return nil, err
@@ -428,7 +426,7 @@ func (d *Plan) write(w io.Writer, o textpage.Options) error {
 		line("sessions", "%d", d.Sessions)
 		line("duration", "%v from the first scheduled time to the last", inSeconds(p.LastNS-p.FirstNS))
 	} else {
-		line("duration", "unknown: a closed loop takes --assume, or the recorded lengths of all requests")
+		line("duration", "unknown: a closed loop takes --set assume, or the recorded lengths of all requests")
 	}
 	d.writeLoad(line)
 	if d.LeastNS != nil {
@@ -444,7 +442,7 @@ func (d *Plan) write(w io.Writer, o textpage.Options) error {
 			line("in flight", "%s on average, %s in the busiest second", cli.Figure(p.MeanInFlight, 1),
 				cli.Figure(p.PeakInFlight, 1))
 		} else {
-			line("in flight", "unknown: %d of %d requests have a known duration; --assume gives one to the others",
+			line("in flight", "unknown: %d of %d requests have a known duration; --set assume gives one to the others",
 				p.Timed, p.Requests)
 		}
 	}
@@ -489,7 +487,7 @@ func (d *Plan) writeLoad(line func(label, format string, args ...any)) {
 	line("waits", "%d as recorded, %d from recorded ends, %d from recorded starts", c.Gaps.Recorded,
 		c.Gaps.Ends, c.Gaps.Starts)
 	if c.GapCap.Times+c.IdleCap.Times+c.TreeCap.Times > 0 {
-		line("", "shortened: %d by --gap-cap, by %v; %d by --idle-cap, by %v; %d by --session-idle-cap, by %v",
+		line("", "shortened: %d by gap-cap, by %v; %d by idle-cap, by %v; %d by session-idle-cap, by %v",
 			c.GapCap.Times, inSeconds(c.GapCap.NS), c.IdleCap.Times, inSeconds(c.IdleCap.NS), c.TreeCap.Times,
 			inSeconds(c.TreeCap.NS))
 	}

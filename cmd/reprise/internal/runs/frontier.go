@@ -65,18 +65,14 @@ func (f *Frontier) Check(cmd *cobra.Command) error {
 	case f.prices.of != nil:
 		return cli.Usagef("--price-per-gpu-hour: prices by GPU are for --frontier: want a number")
 	}
-	for _, name := range []string{"lengths", "watts"} {
-		if fl := cmd.Flags().Lookup(name); fl.Changed && !flags.SetByVariable(fl) {
-			return cli.Usagef("--%s is for --frontier", name)
-		}
-	}
-	return nil
+	return flags.Refuse(cmd, "is for --frontier", "lengths", "watts")
 }
 
 // ofFrontier are the flags that a frontier takes beside those of simulated engines and of
 // endpoints.
 var ofFrontier = []string{"frontier", "lengths", "concurrencies", "rates", "level-duration", "level-requests", "watts",
-	"price-per-gpu-hour", "seed", "output", "json", "html", "overwrite", "details", "quiet", "config"}
+	"price-per-gpu-hour", "seed", "output", "json", "html", "overwrite", "details", "quiet", "config",
+	"set"}
 
 // A FrontierAsk is what a frontier takes of the flags of a sweep.
 type FrontierAsk struct {
@@ -191,7 +187,7 @@ func (f *Frontier) plan(cmd *cobra.Command, ask *FrontierAsk, servers bool) (wor
 	if len(presets) == 0 {
 		if name := flags.SimulatedFlag(cmd); name != "" {
 			return work, cli.Usagef(
-				"--%s is a flag of a simulated engine: give --preset, or start the endpoint with it", name)
+				"%s is of a simulated engine: give --preset, or start the endpoint with it", name)
 		}
 	}
 	for _, url := range ask.Trials.Live.Target.URLs {
@@ -290,23 +286,18 @@ func (ask *FrontierAsk) Write(r *bench.FrontierResult) error {
 
 // alone refuses flags that mean nothing to a frontier.
 func (f *Frontier) alone(cmd *cobra.Command, servers bool) (err error) {
-	simulated := pflag.NewFlagSet("", pflag.ContinueOnError)
-	new(flags.Fleet).Register(simulated)
-	measured := new(cobra.Command) // has the flags of servers
-	new(Trials).Register(measured)
-	new(flags.Deployment).Register(measured)
-	new(flags.Trust).Register(measured)
 	cmd.Flags().Visit(func(fl *pflag.Flag) {
+		measured := flags.Measured(fl) || fl.Name == "trust" || flags.In(fl, flags.DeployedFlags)
 		switch {
-		case err != nil || flags.SetByVariable(fl) || simulated.Lookup(fl.Name) != nil ||
+		case err != nil || flags.SetByVariable(fl) || flags.In(fl, flags.SimulatedFlags) ||
 			slices.Contains(ofFrontier, fl.Name):
 		case fl.Name == "serve-cmd" || fl.Name == "target":
 			err = cli.Usagef("--%s cannot be used with --frontier: start the server, and give its --url", fl.Name)
-		case servers && measured.Flags().Lookup(fl.Name) != nil:
-		case measured.Flags().Lookup(fl.Name) != nil:
-			err = cli.Usagef("--%s is about a server, and no --url names one", fl.Name)
+		case servers && measured:
+		case measured:
+			err = cli.Usagef("%s is about a server, and no --url names one", flags.Spelled(fl))
 		default:
-			err = cli.Usagef("--%s cannot be used with --frontier", fl.Name)
+			err = cli.Usagef("%s cannot be used with --frontier", flags.Spelled(fl))
 		}
 	})
 	return err

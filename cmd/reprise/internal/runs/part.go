@@ -289,7 +289,7 @@ func (p *workloadPart) repeat(cmd *cobra.Command, f *flags.Workload) error {
 	p.loop = &replay.Loop{Open: p.once, Rows: p.rows.Len(), PeriodNS: replay.Period(first, last, p.rows.Len()),
 		Rounds: rounds.Requests}
 	p.endless = rounds.Requests == 0
-	prompts := "each with prompts of its own, so that it does not hit the cache of those before it (--loop-same)"
+	prompts := "each with prompts of its own, so that it does not hit the cache of those before it (--set loop-same)"
 	if f.LoopSame {
 		prompts = "with the same prompts"
 	} else {
@@ -352,7 +352,7 @@ func (p *workloadPart) spellable(limit uint64) error {
 	}
 	most := limit / p.loop.Blocks
 	if p.loop.Rounds > 0 && uint64(p.loop.Rounds) > most {
-		return cli.Usagef("--loop: there are words for the prompts of %d rounds only; --loop-same repeats those "+
+		return cli.Usagef("--loop: there are words for the prompts of %d rounds only; --set loop-same repeats those "+
 			"of the first", most)
 	}
 	return nil
@@ -425,7 +425,7 @@ func (p *workloadPart) liveAtStart(cmd *cobra.Command, f *flags.Workload) ([]tra
 		sum.Tokens += int64(prompts[i].InputTokens)
 	}
 	p.about.Prime = &sum
-	cli.Notef(cmd, "prime: a cache of %d tokens (--prime-tokens) holds %d of them at %v, in %d prefixes of %d "+
+	cli.Notef(cmd, "prime: a cache of %d tokens (--set prime-tokens) holds %d of them at %v, in %d prefixes of %d "+
 		"tokens in all", f.PrimeTokens, cache.Tokens(), f.Start, len(prompts), sum.Tokens)
 	return prompts, nil
 }

@@ -8,7 +8,7 @@
 //   - replay.go: what a replay is told: its groups of flags, --output, --max-in-flight,
 //     and checks across groups
 //   - run.go: a replay from flags to results: opening all, filling in the Run, sending,
-//     what was odd, --check-deterministic
+//     what was odd, check-deterministic
 //   - part.go: the part of a workload that is sent: window, sample and how it differs,
 //     first rows, rounds, and whether prompts have words enough for these; priming the
 //     cache before it
@@ -23,7 +23,7 @@
 //   - thread.go: --thread: replies in prompts
 //   - verbatim.go: --verbatim: the source's own text from the raw file
 //   - dryrun.go: --dry-run: what would be sent, its size and price, as text and JSON
-//   - watch.go, liveview.go: --live: watching a run, Ctrl-C, lines of progress; the view on a
+//   - watch.go, liveview.go: live: watching a run, Ctrl-C, lines of progress; the view on a
 //     terminal with its figures and sparklines
 //   - adminlisten.go: --admin-listen: the client's figures for Prometheus
 //   - sessions.go: session trees of a load by session, the warm-up of trajectories, and what
@@ -105,10 +105,9 @@ func (f *Replay) Register(cmd *cobra.Command) {
 	for _, group := range []flags.Group{&f.Load, &f.Shard, &f.Workload, &f.Dry, &f.Live, &f.Abort, &f.Deployment} {
 		group.Register(cmd)
 	}
-	promptRest.BoolVar(&f.verify, "verify", false,
-		"encode prompts again while sending, and count those with other tokens; takes CPU")
+	promptRest.BoolVar(&f.verify, "verify", false, "")
 	_, loadRest := flags.Sections(fl, flags.LoadFlags)
-	flags.RegisterTrajectory(loadRest, &f.Load.SessionSettings)
+	loadRest.StringVar(&f.Load.TrajectoryStart, "trajectory-start", "", "")
 	f.Scenario.Register(loadRest)
 	load.IntVar(&f.Load.MaxInFlight, "max-in-flight", 0,
 		"most requests in flight; 0 is no limit. A request that waits keeps its due time and is counted")
@@ -153,11 +152,8 @@ func (f *Replay) Check(cmd *cobra.Command) error {
 		return err
 	}
 	if f.Target.HTTP2 && !slices.Contains([]string{client.Auto, client.PerRequest, client.Pooled}, f.Wire.Connections) {
-		return cli.Usagef("--http2 supports only --connections %s, %s and %s", client.Auto,
+		return cli.Usagef("--set http2 supports only --connections %s, %s and %s", client.Auto,
 			client.PerRequest, client.Pooled)
-	}
-	if f.serverBlock < 0 {
-		return cli.Usagef("--server-block-size: a block has at least one token")
 	}
 	switch {
 	case !f.thread:
@@ -168,8 +164,8 @@ func (f *Replay) Check(cmd *cobra.Command) error {
 		return cli.Usagef("--thread and --concurrency cannot be used together: a closed loop does not wait for the " +
 			"turn before")
 	case f.verify:
-		return cli.Usagef("--thread and --verify cannot be used together: what a server replies need not encode to " +
-			"the tokens that it generated")
+		return cli.Usagef("--thread and --set verify cannot be used together: what a server replies need not encode " +
+			"to the tokens that it generated")
 	case !slices.Contains([]string{result.APICompletions, result.APIChat, result.APIMessages}, f.Target.API):
 		return cli.Usagef("--thread is for --api %s, %s and %s", result.APICompletions, result.APIChat,
 			result.APIMessages)
@@ -177,16 +173,15 @@ func (f *Replay) Check(cmd *cobra.Command) error {
 		return cli.Usagef("--thread and --loop cannot be used together")
 	}
 	if f.verbatim != "" { // not with flags that have no meaning for text that was kept
-		for _, name := range verbatimExcludes {
-			if cmd.Flags().Changed(name) {
-				return cli.Usagef("--%s is about generated prompts and cannot be used with --verbatim", name)
-			}
+		err := flags.Refuse(cmd, "is about generated prompts and cannot be used with --verbatim", verbatimExcludes...)
+		if err != nil {
+			return err
 		}
 		switch {
 		case f.Workload.Loop != "" && !f.Workload.LoopSame:
-			return cli.Usagef("--verbatim sends the same text in every round: add --loop-same")
+			return cli.Usagef("--verbatim sends the same text in every round: add --set loop-same")
 		case f.Workload.Start > 0 && f.Workload.Prime != flags.PrimeNone:
-			return cli.Usagef("--verbatim cannot prime a cache: add --prime %s", flags.PrimeNone)
+			return cli.Usagef("--verbatim cannot prime a cache: add --set prime=%s", flags.PrimeNone)
 		}
 		if f.Target.ExtraBody != "" {
 			extra, err := openai.ParseExtra([]byte(f.Target.ExtraBody))
@@ -204,18 +199,18 @@ func (f *Replay) Check(cmd *cobra.Command) error {
 	}
 	switch {
 	case f.Dry.Run && f.Admin.address != "":
-		return cli.Usagef("--admin-listen and --dry-run cannot be used together: nothing is sent")
+		return cli.Usagef("--set admin-listen and --dry-run cannot be used together: nothing is sent")
 	case f.Target.RowExtra != "" && (f.Workload.Loop != "" || f.Servers.Cache == result.CacheWarm):
-		return cli.Usagef("--row-extra is read once: it cannot be used with --loop or --cache warm")
+		return cli.Usagef("--set row-extra is read once: it cannot be used with --loop or --cache warm")
 	case f.Load.BySession() && f.Workload.Loop != "":
 		return cli.Usagef("--loop repeats rows: with --sessions or --session-rate, --duration plays sessions again " +
-			"by itself, see --recycle")
+			"by itself, see --set recycle")
 	case f.Load.BySession() && f.Target.RowExtra != "":
-		return cli.Usagef("--row-extra is read in the order of the rows: it cannot be used with --sessions or " +
+		return cli.Usagef("--set row-extra is read in the order of the rows: it cannot be used with --sessions or " +
 			"--session-rate")
 	case f.Load.BySession() && f.verbatim != "" &&
 		(f.Load.Duration > 0 && f.Load.Salted() || f.Load.Recycle == result.RecycleApart):
-		return cli.Usagef("--verbatim sends the same text in every play of a session: add --recycle same or stop")
+		return cli.Usagef("--verbatim sends the same text in every play of a session: add --set recycle=same or stop")
 	case f.Dry.Run:
 		return nil
 	}

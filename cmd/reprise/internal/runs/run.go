@@ -387,7 +387,7 @@ func (r *replayRun) options() (replay.Options, error) {
 			}
 			d, err := r.endpoint.CheckDeterminism(ctx, rows, rows.Total, r.prompter, r.Target.CheckSame)
 			if err != nil {
-				return fmt.Errorf("--check-deterministic: %w", err)
+				return fmt.Errorf("--set check-deterministic: %w", err)
 			}
 			run.Determinism = &d
 			cli.Notef(r.cmd, "determinism: %d of %d answers differ when asked twice at temperature 0",
@@ -408,7 +408,7 @@ func (r *replayRun) send(options replay.Options) error {
 	if r.verify {
 		single, ok := r.prompter.(*prompt.Prompter)
 		if !ok {
-			return cli.Usagef("--verify cannot be used with --api auto if the APIs have different templates")
+			return cli.Usagef("--set verify cannot be used with --api auto if the APIs have different templates")
 		}
 		checker = prompt.NewChecker(single, r.maker.Tok)
 		runner.Prompter = checker

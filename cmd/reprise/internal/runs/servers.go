@@ -76,9 +76,9 @@ func (s *replayServers) calibrate(cmd *cobra.Command,
 	}
 	for _, api := range apis {
 		if uncounted[api] {
-			template := "without what a template adds to them (--template-tokens N says how much)"
+			template := "without what a template adds to them (--set template-tokens=N says how much)"
 			if n := templates[api].Before + templates[api].After; n > 0 {
-				template = fmt.Sprintf("%d tokens shorter for the template, as --template-tokens says", n)
+				template = fmt.Sprintf("%d tokens shorter for the template, as --set template-tokens says", n)
 			}
 			cli.Oncef(cmd, "endpoint: %s, %s, model %s; it sends no usage, so token counts are estimates: output by "+
 				"the tokenizer, prompts as they are made, %s",
@@ -89,7 +89,7 @@ func (s *replayServers) calibrate(cmd *cobra.Command,
 		overhead := page.Many(int64(t.Before+t.After), "token")
 		if t.After > 0 && t.Found == result.TemplateAssumed {
 			overhead += ", all of them taken to stand after the prompt (the server's counts do not tell; " +
-				"--template-tokens BEFORE+AFTER does)"
+				"--set template-tokens=BEFORE+AFTER does)"
 		} else if t.After > 0 {
 			overhead += fmt.Sprintf(", %d before the prompt and %d after it (%s)", t.Before, t.After, t.Found)
 		}
@@ -164,7 +164,7 @@ func (s *replayServers) salt(cmd *cobra.Command) error {
 	salt := f.Servers.Salt
 	switch {
 	case f.raw != nil && salt != "":
-		return cli.Usagef("--salt cannot be used with --verbatim, which sends prompts as they were recorded")
+		return cli.Usagef("--set salt cannot be used with --verbatim, which sends prompts as they were recorded")
 	case f.raw != nil:
 		return nil
 	case salt != "":
@@ -174,7 +174,7 @@ func (s *replayServers) salt(cmd *cobra.Command) error {
 		salt = f.Prompts.ColdSeed
 	case !f.Load.Share.Whole() && f.Shard.StartAt.IsZero():
 		cli.Notef(cmd, "cache: the prompts have no salt, since each shard would draw its own: give all of them the "+
-			"same --salt")
+			"same --set salt")
 		return nil
 	case !f.Load.Share.Whole():
 		salt = f.Shard.StartAt.Format(time.RFC3339)
@@ -191,7 +191,7 @@ func (s *replayServers) salt(cmd *cobra.Command) error {
 	hash.Write([]byte(salt))
 	m.Seed = sample.Key(m.Seed, hash.Sum64())
 	if f.Servers.Salt == "" && !f.Prompts.OwnSeed {
-		cli.Notef(cmd, "cache: prompts no earlier run has sent; --salt %s sends them again", salt)
+		cli.Notef(cmd, "cache: prompts no earlier run has sent; --set salt=%s sends them again", salt)
 	}
 	return nil
 }
@@ -215,10 +215,10 @@ func (s *replayServers) cold(cmd *cobra.Command) (*result.CacheDiscipline, error
 	case !errors.Is(err, client.ErrNoCall):
 		return nil, fmt.Errorf("--cache cold: %w", err)
 	case f.Servers.ResetCall != "":
-		return nil, fmt.Errorf("--reset-cache: %w", err)
+		return nil, fmt.Errorf("--set reset-cache: %w", err)
 	case !f.Load.Share.Whole():
 		return nil, fmt.Errorf("--cache cold: %w to empty its cache, and shards cannot draw a new seed, since they "+
-			"must have the same: name the call with --reset-cache, or give all of them a new --seed and leave "+
+			"must have the same: name the call with --set reset-cache, or give all of them a new --seed and leave "+
 			"--cache out", err)
 	}
 	about = &result.CacheDiscipline{Asked: f.Servers.Cache, Done: result.CacheNewSeed,
@@ -227,7 +227,7 @@ func (s *replayServers) cold(cmd *cobra.Command) (*result.CacheDiscipline, error
 	switch {
 	case errors.Is(other, flags.ErrSeedGiven):
 		return nil, fmt.Errorf("--cache cold: %w to empty its cache, and %w. Start vLLM with VLLM_SERVER_DEV_MODE=1, "+
-			"name the call with --reset-cache, or leave --seed out", err, other)
+			"name the call with --set reset-cache, or leave --seed out", err, other)
 	case other != nil:
 		return nil, other
 	}
@@ -322,7 +322,7 @@ func (f *Replay) openServers(cmd *cobra.Command, w *trace.Trace, endpoint *clien
 		return nil, err
 	}
 	for _, says := range empty {
-		cli.Notef(cmd, "metrics: %s. --scrape names another page, --scrape-metric a prefix to keep", says)
+		cli.Notef(cmd, "metrics: %s. --scrape names another page, --set scrape-metric a prefix to keep", says)
 	}
 	s.templates, err = s.calibrate(cmd, w)
 	if e, ok := errors.AsType[*client.SetupError](err); ok && e.Other != "" && !f.Target.APIGiven() &&

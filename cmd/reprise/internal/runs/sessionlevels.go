@@ -35,14 +35,10 @@ func (f *SessionLevels) Register(everyday, rest flags.Section) {
 	rest.StringSliceVar(&f.rates, "session-rates", nil,
 		"open loop over whole sessions: how many start each second at the levels, such as 0.1,0.2,0.5, or a range to "+
 			"search, such as 0.05..5")
-	rest.Int64Var(&f.trees, "level-sessions", 0,
-		"fewest sessions measured at a level by session, each to its end; of --sessions as many as are live, if that "+
-			"is more. Default: 100, of an engine in virtual time 1,000")
-	rest.DurationVar(&f.limit, "level-limit", 0,
-		"longest time of a level by session, with its warm-up; sessions that are not over then are counted as cut. "+
-			"Default: 30m, of an engine in virtual time 6h")
+	rest.Int64Var(&f.trees, "level-sessions", 0, "")
+	rest.DurationVar(&f.limit, "level-limit", 0, "")
 	flags.RegisterSessions(rest, &f.settings)
-	flags.RegisterTrajectory(rest, &f.settings)
+	rest.StringVar(&f.settings.TrajectoryStart, "trajectory-start", "", "")
 }
 
 // Given says whether the sweep is by session.
@@ -52,12 +48,7 @@ func (f *SessionLevels) Given() bool { return len(f.Live)+len(f.rates) > 0 }
 // a model in virtual time.
 func (f *SessionLevels) Check(cmd *cobra.Command, simulated bool) error {
 	if !f.Given() {
-		for _, name := range ofSessionLevels {
-			if cmd.Flags().Changed(name) {
-				return cli.Usagef("--%s needs --sessions or --session-rates", name)
-			}
-		}
-		return nil
+		return flags.Refuse(cmd, "needs --sessions or --session-rates", ofSessionLevels...)
 	}
 	defaultTrees, defaultLimit := int64(100), 30*time.Minute
 	if simulated { // time costs little
@@ -73,7 +64,7 @@ func (f *SessionLevels) Check(cmd *cobra.Command, simulated bool) error {
 	case len(f.Live) > 0 && len(f.rates) > 0:
 		return cli.Usagef("--sessions keeps so many live and --session-rates starts so many each second: give one")
 	case f.settings.TrajectoryStart != "" && simulated:
-		return cli.Usagef("--trajectory-start is not simulated: engines begin empty in each run")
+		return cli.Usagef("--set trajectory-start is not simulated: engines begin empty in each run")
 	}
 	// What a run would refuse, before the first.
 	load := flags.Load{Speed: 1}

@@ -140,12 +140,12 @@ func tellSessions(cmd *cobra.Command, s *result.Sessions) {
 		result.Capped
 	}{{"gap-cap", c.GapCap}, {"idle-cap", c.IdleCap}, {"session-idle-cap", c.TreeCap}} {
 		if cap.Times > 0 {
-			cli.Notef(cmd, "sessions: --%s shortened %s, by %v in all", cap.flag, page.Many(cap.Times, "wait"),
+			cli.Notef(cmd, "sessions: %s shortened %s, by %v in all", cap.flag, page.Many(cap.Times, "wait"),
 				time.Duration(cap.NS).Round(time.Millisecond))
 		}
 	}
 	if c.HeldBack > 0 {
-		cli.Notef(cmd, "sessions: %d were held back by --max-sessions, for %v in all, at most %v", c.HeldBack,
+		cli.Notef(cmd, "sessions: %d were held back by --set max-sessions, for %v in all, at most %v", c.HeldBack,
 			time.Duration(c.HeldNS).Round(time.Millisecond), time.Duration(c.HeldMostNS).Round(time.Millisecond))
 	}
 }

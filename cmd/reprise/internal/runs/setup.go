@@ -100,11 +100,11 @@ func advised(err error, t *flags.Target) error {
 	case errors.As(err, &unencrypted):
 		next = "The server does not speak TLS at this port: write http:// in --url"
 	case e.Kind == openai.KindTLS:
-		next = "If the certificate is your own, trust its authority with --tls-ca FILE, or skip the check with " +
-			"--tls-insecure"
+		next = "If the certificate is your own, trust its authority with --set tls-ca=FILE, or skip the check with " +
+			"--set tls-insecure"
 	case errors.As(err, &dial) && dial.Op == "proxyconnect":
-		next = "The proxy did not answer, and the server was not asked. --proxy none goes without it, as do hosts " +
-			"in NO_PROXY"
+		next = "The proxy did not answer, and the server was not asked. --set proxy=none goes without it, as do " +
+			"hosts in NO_PROXY"
 	case errors.As(err, &unknown):
 		next = "Nobody knows this host here: check the spelling of --url, and the network or VPN that it is in"
 	case e.Kind == openai.KindConnect:

@@ -27,7 +27,7 @@ func (f *Replay) checkShard() error {
 	f.Load.Share = f.Shard.Share
 	switch {
 	case f.Shard.Share.Whole() && (f.Shard.ClockPeer != "" || f.Shard.ClockListen != ""):
-		return cli.Usagef("--clock-peer and --clock-listen are for the shards of a load: give --shard too")
+		return cli.Usagef("--set clock-peer and --set clock-listen are for the shards of a load: give --shard too")
 	case f.Shard.Share.Whole():
 		return nil
 	case f.Shard.StartAt.IsZero() && !f.Dry.Run:
@@ -208,7 +208,7 @@ func (r *replayRun) listenClock() error {
 	}
 	clock, err := shard.ListenClock(r.Shard.ClockListen)
 	if err != nil {
-		return fmt.Errorf("--clock-listen: %w", err)
+		return fmt.Errorf("--set clock-listen: %w", err)
 	}
 	r.closes = append(r.closes, func() { clock.Close() })
 	return nil
@@ -230,14 +230,14 @@ func (r *replayRun) measureClock() error {
 	defer cancel()
 	offset, err := shard.MeasureClock(ctx, r.Shard.ClockPeer)
 	if err != nil {
-		return cli.Exit(cli.Untrusted, fmt.Errorf("--clock-peer: %w", err))
+		return cli.Exit(cli.Untrusted, fmt.Errorf("--set clock-peer: %w", err))
 	}
 	off, uncertain := time.Duration(offset.OffsetNS), time.Duration(offset.UncertaintyNS)
 	cli.Notef(r.cmd, "clock: %s is %v ahead, ± %v (%d exchanges)", offset.Peer, off.Round(time.Microsecond),
 		uncertain.Round(time.Microsecond), offset.Exchanges)
 	if most := r.Shard.MaxOffset; most > 0 && off.Abs()+uncertain > most {
 		return cli.Exit(cli.Untrusted,
-			fmt.Errorf("--max-clock-offset: the clock may be %v from that of %s, and %v is allowed: nothing was "+
+			fmt.Errorf("--set max-clock-offset: the clock may be %v from that of %s, and %v is allowed: nothing was "+
 				"sent. Set the clocks, such as by chrony", (off.Abs()+uncertain).Round(time.Microsecond),
 				offset.Peer, most))
 	}

@@ -60,6 +60,7 @@ func (f *Trials) Register(cmd *cobra.Command) {
 	f.Simulated.Fleet.Register(cmd.Flags())
 	everyday, _ := flags.Sections(cmd.Flags(), flags.ResultsFlags)
 	everyday.Bool("quiet", false, "no progress")
+	flags.Demote(cmd.Flags(), "tokenizer", "timeout", "header", "api-key-env", "costs")
 }
 
 // MeasureServers has servers scraped that have metrics, also when no flag asks.
@@ -76,13 +77,13 @@ func (f *Trials) Target(cmd *cobra.Command) (bench.Target, error) {
 				"simulated engine")
 		}
 		if f.Live.Admin.address != "" {
-			return nil, cli.Usagef("--admin-listen needs a client that sends requests: a simulation has none")
+			return nil, cli.Usagef("--set admin-listen needs a client that sends requests: a simulation has none")
 		}
 		_, _, err := f.Simulated.Engine.Config(cmd)
 		return SimulatedTarget{cmd, f.Simulated}, err
 	}
 	if name := flags.SimulatedFlag(cmd); name != "" {
-		return nil, cli.Usagef("--%s is a flag of a simulated engine: give --preset, or start the endpoint with it",
+		return nil, cli.Usagef("%s is of a simulated engine: give --preset, or start the endpoint with it",
 			name)
 	}
 	if err := f.Live.Check(cmd); err != nil {

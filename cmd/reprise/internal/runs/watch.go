@@ -24,7 +24,7 @@ type Live struct {
 	cmd  *cobra.Command // that has the flag
 }
 
-// Values of --live.
+// Values of live.
 const (
 	liveAuto = "auto"
 	liveOn   = "on"
@@ -35,24 +35,23 @@ const (
 func (f *Live) Register(cmd *cobra.Command) {
 	f.cmd = cmd
 	_, rest := flags.Sections(cmd.Flags(), flags.RunningFlags)
-	rest.StringVar(&f.live, "live", liveAuto,
-		"live view: `auto` (on a terminal, else a line each second), on, or off (lines only)")
+	rest.StringVar(&f.live, "live", liveAuto, "")
 }
 
 // Check implements [flags.Group].
 func (f *Live) Check() error {
-	quiet, _ := f.cmd.Flags().GetBool("quiet")
+	quiet := cli.On(f.cmd, "quiet")
 	switch f.live {
 	case liveAuto, liveOff:
 	case liveOn:
 		if quiet {
-			return cli.Usagef("--live on and --quiet cannot be used together")
+			return cli.Usagef("--set live=on and --quiet cannot be used together")
 		}
 		if !hasScreen(f.cmd) {
-			return cli.Usagef("--live on: stdin and stderr are not both a terminal")
+			return cli.Usagef("--set live=on: stdin and stderr are not both a terminal")
 		}
 	default:
-		return cli.Usagef("--live: want auto, on or off")
+		return cli.Usagef("--set live: want auto, on or off")
 	}
 	return nil
 }
@@ -85,7 +84,7 @@ type liveAbout struct {
 // watch begins to show a run.
 func (f *Live) watch(cmd *cobra.Command, about liveAbout) *watcher {
 	w := &watcher{about: about}
-	quiet, _ := cmd.Flags().GetBool("quiet")
+	quiet := cli.On(cmd, "quiet")
 	switch {
 	case quiet:
 	case f.live != liveOff && hasScreen(cmd):

@@ -41,7 +41,7 @@ makers publish it.`,
 				}
 				sets = []catalogue.Set{one}
 			}
-			if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
+			if cli.On(cmd, "json") {
 				return cli.WriteJSON(cmd.OutOrStdout(), map[string]any{"datasets": sets})
 			}
 			o := cli.TextOptions(cmd, "")
