@@ -2,18 +2,19 @@ package synth
 
 import "slices"
 
-// A request follows the turn before it of its session. Where it has none it follows the one that it builds on, such
+// A request follows the turn before it of its session, or, as one of several at once, the last request of the session
+// where that came much sooner before. Where it has none it follows the one that it builds on, such
 // as a sample of the same prompt, if that came shortly before; and where requests on a template come in clumps, such as
 // the parts of a document or the jobs of an hour, each follows the one before. It is timed from that one, wherever that
 // comes. All that follow each other are a burst, which moves as one; a burst begins with its head.
 
 const (
 	followsAmong = 2  // for each of k: of so many requests before it a request follows one of no session of its own
-	clumpedTimes = 10 // how much sooner than by chance the next request on a template comes in a clump
+	clumpedTimes = 10 // how much sooner than by chance, or than the turn before it, the next request comes in a clump
 )
 
 // followed returns for each place which it follows, none for a head.
-func followed(places []place, templates []template, k int) []int32 {
+func followed(places []place, templates []template, times []int64, k int) []int32 {
 	onTemplate := make([]int, len(templates))
 	for i := range places {
 		if t := places[i].template; t != none {
@@ -26,12 +27,20 @@ func followed(places []place, templates []template, k int) []int32 {
 	}
 
 	follows := make([]int32, len(places))
+	first := make([]int32, len(places))  // by place: the first of its session,
+	newest := make([]int32, len(places)) // by that: the last one so far
 	for i := range places {
 		p, soon := &places[i], followsAmong*k
+		first[i], newest[i] = int32(i), int32(i)
 		if follows[i] = p.upward(true); follows[i] == none {
 			follows[i] = p.parent
 		} else {
 			soon = len(places)
+			first[i] = first[follows[i]]
+			if last := &newest[first[i]]; (times[i]-times[*last])*clumpedTimes < times[i]-times[follows[i]] {
+				follows[i] = *last
+			}
+			newest[first[i]] = int32(i)
 		}
 		if t := p.template; t != none && !templates[t].shared {
 			if follows[i] == none {

@@ -25,8 +25,16 @@ func TestFollowed(t *testing.T) {
 	}
 	places = append(places, builds(0, byParent, none), builds(43, joinless, none), builds(42, joinless, none), builds(1, byPlace, 2))
 
-	want := map[int]int32{1: 0, 44: 0, 45: 43, 47: 2} // by place; 46 comes too late, and all have the template of 2 and 3
-	for i, got := range followed(places, templates, k) {
+	places = append(places, builds(0, byParent, none), builds(44, byParent, none))
+	times := make([]int64, len(places))
+	for i := range times {
+		times[i] = int64(i)
+	}
+	times[48], times[49] = 100, 101
+
+	// By place; 46 comes too late, all have the template of 2 and 3, and 49 comes soon after 48, of its session.
+	want := map[int]int32{1: 0, 44: 0, 45: 43, 47: 2, 48: 0, 49: 48}
+	for i, got := range followed(places, templates, times, k) {
 		up, ok := want[i]
 		if !ok {
 			up = none
@@ -36,7 +44,7 @@ func TestFollowed(t *testing.T) {
 		}
 	}
 	spread := []place{on(1), on(none), on(1), on(none), on(1), on(none), on(1)}
-	if got := headsOf(followed(spread, templates, 10)); len(got) != len(spread) {
+	if got := headsOf(followed(spread, templates, make([]int64, len(spread)), 10)); len(got) != len(spread) {
 		t.Errorf("requests on a template that come evenly follow each other: heads %v", got)
 	}
 }

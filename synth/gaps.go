@@ -89,7 +89,8 @@ func gapsBetween(times []int64) []int64 {
 // it takes that whose counts vary as those of the trace.
 func (m *Model) timesByGaps(r *rand.Rand) []int64 {
 	k := max(m.kSwap, DefaultKSwap)
-	follows, times := followed(m.places, m.templates, k), upTo(m.gaps)
+	times := upTo(m.gaps)
+	follows := followed(m.places, m.templates, times, k)
 	gaps, heads := gapsTo(follows, times), gapsBetween(instants(headsOf(follows), times))
 	best, _ := arrival.Nearest(m.arrivals, func() []int64 {
 		return timed(m.places, follows, times, gaps, upTo(blurred(heads, k, r)))

@@ -216,7 +216,7 @@ func (c *keptFigures) off(o *keptFigures) float64 {
 	return c.error(o) + math.Abs(c.hits()-o.hits())/2 + math.Abs(c.known-o.known)/2 + ratio(c.tokens, o.tokens)/10 +
 		math.Abs(math.Log((c.turned+.001)/(o.turned+.001)))/15 + ratio(float64(c.shared), float64(o.shared))/100 +
 		ratio(float64(c.turns), float64(o.turns))/100 +
-		lagDistance(c.lags, o.lags)/4 + c.copied/4 + c.linked/8 + c.varied/100
+		lagDistance(c.lags, o.lags)/4 + c.copied/4 + c.linked/4 + c.varied/100
 }
 
 // A lengthPair is how long a prompt and its output are, in tokens.

@@ -41,8 +41,8 @@ const (
 // privacyNote goes with every model, so that nobody takes it for more.
 const privacyNote = "Not differentially private. No ids, no dates and no text of the trace. With k_swap of 2 or more " +
 	"the size of each request, its output and the gaps between requests are exchanged with those of at least so many " +
-	"alike, each for itself, and jittered, and bursts move among twice as many requests, or as they have. " +
-	"Sessions stay whole: their numbers of turns, what each turn builds on, and their user numbers. Each part still " +
+	"alike, each for itself, and jittered, and bursts move among twice as many requests, or five times as many as " +
+	"they have. Sessions stay whole: their numbers of turns, what each turn builds on, and their user numbers. Each part still " +
 	"is one that occurred. " +
 	"Which requests begin alike stays as it is, and so does how long that is, where at least so many sessions do. " +
 	"The arrivals keep the counts of parts of the time that hold five times k_swap on average. " +

@@ -21,6 +21,7 @@ const (
 	swapTriesMost = 64
 	triesRequests = 240_000 // requests in all of them together
 	movedAmong    = 2       // for each of k: requests among which a burst moves
+	movedTimes    = 5       // for each of the burst's own: the same
 )
 
 // swap moves bursts, and exchanges the parts of places: sizes, endings, and labels that are rare.
@@ -152,7 +153,7 @@ func (s *swapper) findNear() {
 		chance = append(chance, apart(i, (i+n/2)%n), apart(i, (i+n/3)%n))
 	}
 	slices.Sort(chance)
-	s.near = followed(s.places, s.templates, s.k)
+	s.near = followed(s.places, s.templates, s.times, s.k)
 	for i, up := range s.near {
 		p := &s.places[i]
 		opened := p.class == opens && !p.wholeTemplate() || p.class == branches
@@ -197,19 +198,20 @@ func (s *swapper) unswapped() *swapping {
 	return t
 }
 
-// shuffled moves each burst among so many requests, or twice as many as it has, but never before what it builds on, and
-// exchanges the gaps in them. Of several ways it takes that whose counts vary as those of the trace.
+// shuffled moves each burst among so many requests, or five times as many as it has, but never before what it builds
+// on, and exchanges the gaps in them. Of several ways it takes that whose counts vary as those of the trace.
 func (s *swapper) shuffled(among int64) *swapper {
 	type order struct {
 		places []place
 		times  []int64
 	}
-	follows := followed(s.places, s.templates, s.k)
+	follows := followed(s.places, s.templates, s.times, s.k)
 	heads, requests := headsOf(follows), burstSizes(follows)
 	draw := func() order {
 		keys := make([]dealt, len(heads))
 		for i, p := range heads {
-			keys[i] = dealt{key: int64(p)<<16 + s.r.Int64N(max(among, 2*requests[p])<<16), place: int32(i)}
+			width := max(among, movedTimes*requests[p]) << 16
+			keys[i] = dealt{key: int64(p)<<16 + s.r.Int64N(width) - width/2, place: int32(i)}
 		}
 		slices.SortFunc(keys, dealt.compare)
 		at := upTo(blurred(gapsBetween(instants(heads, s.times)), s.k, s.r))

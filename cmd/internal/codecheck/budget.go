@@ -21,7 +21,7 @@ var budgets = map[string]int{
 	"datasets":  29_240,
 	"examples":  1_000,
 	"replay":    63_500,
-	"synth":     16_125,
+	"synth":     16_136,
 	"trace":     35_250,
 }
 
