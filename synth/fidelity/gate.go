@@ -279,9 +279,9 @@ func (c Check) result() string {
 	case c.OK == nil:
 		return "not applicable"
 	case *c.OK:
-		return "ok"
+		return "✓ ok"
 	}
-	return "FAIL"
+	return "✕ FAIL"
 }
 
 // copyHint is said where lengths repeat those of the reference.

@@ -1,9 +1,7 @@
 package fidelity
 
 import (
-	"cmp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"reprise/trace"
@@ -14,127 +12,75 @@ import (
 // its check, and the curves of both sides over each other.
 func (f Report) Page(checks []Check) *page.Page {
 	p := &page.Page{
-		Title: "Fidelity report", Headline: headline(checks),
-		Lead: "How close a candidate workload is to a reference trace. A distance of 0 means that the two agree; " +
-			"where a plot shows one curve, the other lies under it.",
-		Facts: f.facts(), About: []page.Group{{Title: "Compared", Facts: f.about()}}, Table: firstChecks(checks),
+		Title: "Fidelity report", Tag: trace.TierNote("page", f.Tier), Facts: f.facts(),
+		About: []page.Group{{Title: "Compared", Facts: f.about()}}, Table: f.checkTable(checks),
+	}
+	var failed []string
+	p.Headline, failed = verdict(checks)
+	if len(failed) > 0 {
+		p.Verdict = []page.Note{{Level: page.Bad, Text: strings.Join(failed, ", "), Items: reasons(checks)}}
 	}
 	for _, plots := range [][]page.Plot{f.reusePlots(), f.cdfPlots("input tokens")} {
 		if len(plots) > 0 && p.Plot == nil {
 			p.Plot = &plots[0]
 		}
 	}
-	level := page.Good
-	if len(Failures(checks)) > 0 {
-		level = page.Bad
-	}
-	p.Notes = []page.Note{{Level: level, Text: gateVerdict(checks)}}
-	for _, said := range reasons(checks) {
-		p.Notes = append(p.Notes, page.Note{Level: page.Bad, Text: said + "."})
-	}
-	if tier := trace.TierNote("page", f.Tier); tier != "" {
-		p.Notes = append(p.Notes, page.Note{Level: page.Warn, Text: tier})
-	}
 	for _, w := range f.Warnings {
 		p.Notes = append(p.Notes,
 			page.Note{Level: page.Warn, Text: strings.ToUpper(w.Message[:1]) + w.Message[1:] + "."})
 	}
-	checked := page.Table{Head: []string{"Check", "Distance", "Limit", "Result", "The distance is the"},
-		Align: []page.Align{page.Left, page.Right, page.Right, page.Left, page.Left}}
+	every := page.Section{Title: "Every measure", Tables: []page.Table{measureTable(f.Measures, checks)}}
 	for _, c := range checks {
-		result := c.result()
 		if c.OK == nil {
-			result += ": " + c.Why
+			every.Text = append(every.Text, c.Name+" does not apply: "+c.Why+".")
 		}
-		about := aboutMeasure(c.Name).about
-		checked.Rows = append(checked.Rows,
-			[]string{c.Name, asRatio.print(c.Value), strconv.FormatFloat(c.Limit, 'g', -1, 64), result, about})
 	}
-	measured := page.Table{Head: []string{"Measure", "Reference", "Candidate", "Distance", "The distance is the",
-		"The sides are the"},
-		Align: []page.Align{page.Left, page.Right, page.Right, page.Right, page.Left, page.Left}}
 	for _, m := range f.Measures {
 		about := aboutMeasure(m.Name)
-		what := about.about
+		term := page.Term{Name: m.Name, Text: "The distance is the " + about.about + "."}
 		if m.Why != "" {
-			what = m.Why
+			term.Text = m.Why + "."
 		}
-		measured.Rows = append(measured.Rows, []string{m.Name, about.form.print(m.Ref), about.form.print(m.Cand),
-			asRatio.print(m.Distance), what, about.sides})
+		if about.sides != "" {
+			term.Text += " The sides are the " + about.sides + "."
+		}
+		p.Terms = append(p.Terms, term)
 	}
 	p.Sections = []page.Section{
-		{Title: "Checks", Tables: []page.Table{checked}},
 		{Title: "Prefix reuse", Plots: f.reusePlots()},
 		{Title: "Lengths", Plots: f.cdfPlots("input tokens", "output tokens")},
-		{Title: "Arrivals", Plots: append(f.idcPlots(), f.ratePlots()...)},
+		{Title: "Arrivals", Plots: append(f.idcPlots(), f.ratePlots()...),
+			Tables: []page.Table{f.idcTable(), f.rateTable()}},
 		{Title: "Sessions and time to reuse",
 			Plots: f.cdfPlots("turns of a session", growthCurve, "turn gap", "block reuse time", "think time")},
-		{Title: "What a server would see", Plots: append(f.routePlots(), f.queuePlots()...)},
-		{Title: "Every measure", Tables: []page.Table{measured}},
+		{Title: "What a server would see", Plots: append(f.routePlots(), f.queuePlots()...),
+			Tables: []page.Table{f.routeTable(), f.queueTable()}},
+		every,
 	}
 	if f.Sessions != "" {
-		p.Sections[4].Text = []string{"Turns and turn gaps are of " + f.Sessions + " sessions, in both."}
+		p.Sections[3].Text = []string{"Turns and turn gaps are of " + f.Sessions + " sessions, in both."}
+	}
+	for i := range p.Sections {
+		s := &p.Sections[i]
+		s.Tables = slices.DeleteFunc(s.Tables, func(t page.Table) bool { return len(t.Rows) == 0 })
 	}
 	p.Sections = slices.DeleteFunc(p.Sections, func(s page.Section) bool { return len(s.Tables)+len(s.Plots) == 0 })
 	return p
 }
 
-// headline counts the checks that hold.
-func headline(checks []Check) string {
-	held, applied := 0, 0
-	for _, c := range checks {
-		if c.OK != nil {
-			applied++
-			if *c.OK {
-				held++
-			}
+// checkTable has the checks that apply, those that are the farthest off, or nearest to it, first; nil
+// when none applies.
+func (f Report) checkTable(checks []Check) *page.Table {
+	var measures []Measure
+	for _, c := range nearestLimit(checks) {
+		if m, ok := f.Measure(c.Name); ok {
+			measures = append(measures, m)
 		}
 	}
-	if held == applied {
-		return "All " + page.Many(int64(applied), "check") + " hold"
-	}
-	return strconv.Itoa(held) + " of " + page.Many(int64(applied), "check") + " hold"
-}
-
-// checkTitles say on the first screen what a check is of.
-var checkTitles = map[string]string{"mrc_mae": "Hit ratio over all cache sizes", "hit_by_block": "Hit ratio by block",
-	"hit_by_token":           "Hit ratio by token",
-	"hit_mean_over_requests": "Hit ratio, mean of requests", "hit_full_blocks_only": "Hit ratio of full blocks",
-	"input_ks": "Input lengths", "output_ks": "Output lengths",
-	"rho_input_output": "Input with output lengths", "rho_hit_new": "Hit with new blocks",
-	"rho_new_output": "New blocks with outputs", "idc_log2": "Bursts of arrivals",
-	"categories": "Reuse categories", "turns_ks": "Turns of a session", "turn_gap_ks": "Time between turns",
-	"reuse_time_ks": "Time to reuse", pairMatchName: "Repeated pairs of lengths",
-	"mrc_max": "Hit ratio, the worst cache size", "hit_at_1000_blocks": "Hit ratio at 1,000 blocks",
-	"turns_top10_log2": "Longest sessions", "turns_max_log2": "The longest session",
-	"growth_ks": "Growth from turn to turn", "fanout": "Requests that several build on",
-	"top_block_log2": "Most used block", "route_round_robin": "Hits, round-robin",
-	"route_sticky": "Hits, sticky sessions", "route_prefix": "Hits, prefix and load",
-	"route_sticky_gain": "Gain of sticky sessions", "queue_70_log2": "Queue at 70 % load",
-	"queue_85_log2": "Queue at 85 % load", "queue_95_log2": "Queue at 95 % load", "token_cv_log2": "Bursts of tokens",
-	"rate_idc_log2": "Bursts of requests, 1 to 300 s", "token_acf": "Autocorrelation of tokens",
-	"ticks":             "Ticks of the clock",
-	uniquePairMatchName: "Repeated unique pairs", linkageName: "Linkage by an outsider",
-	chainExactName: "Repeated chains of turns", chainNearName: "Near chains of turns"}
-
-// firstChecks are as many checks as the first screen has room for, those that are the
-// farthest off, or nearest to it, first; nil when none applies.
-func firstChecks(checks []Check) *page.Table {
-	const room = 6
-	t := page.Table{Head: []string{"Check", "Distance", "Limit", ""},
-		Align: []page.Align{page.Left, page.Right, page.Right, page.Left}}
-	applied := nearestLimit(checks)
-	for _, c := range applied[:min(room, len(applied))] {
-		sign := "✓ holds"
-		if c.Failed() {
-			sign = "✕ fails"
-		}
-		t.Rows = append(t.Rows, []string{cmp.Or(checkTitles[c.Name], c.Name), asRatio.print(c.Value),
-			strconv.FormatFloat(c.Limit, 'g', -1, 64), sign})
-	}
-	if len(t.Rows) == 0 {
+	if len(measures) == 0 {
 		return nil
 	}
+	t := measureTable(measures, checks)
 	return &t
 }
 

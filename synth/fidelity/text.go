@@ -9,44 +9,36 @@ import (
 	"strconv"
 	"strings"
 
-	"reprise/trace"
 	"reprise/trace/page"
 	"reprise/trace/textpage"
 )
 
-// WriteText prints f and the checks of its gate for people: the verdict, then the checks
-// that do not hold and the chief measures, in [textpage.AnswerLines] lines at most. With
-// details it prints all measures, and what to know of them.
+// WriteText prints f and the checks of its gate for people: the verdict, and the checks, those that do
+// not hold first. With details it prints all measures and curves.
 func (f Report) WriteText(w io.Writer, checks []Check, o textpage.Options) error {
-	p := textpage.New(o)
-	p.Line("", gateVerdict(checks))
-	if tier := trace.TierNote("report", f.Tier); tier != "" {
-		p.Line("", tier)
-	}
-	if o.Details {
-		f.writeDetails(p, checks)
-	} else {
-		f.writeAnswer(p, checks, o.Rest)
-	}
-	_, err := p.WriteTo(w)
-	return err
+	return f.Page(checks).WriteText(w, o)
 }
 
-var measureHead = []string{"measure", "reference", "candidate", "distance", "limit", "check"}
-
-// measureRow is the row of a measure, with its check where there is one.
-func measureRow(m *Measure, checks []Check) []string {
-	about := aboutMeasure(m.Name)
-	row := []string{m.Name, about.form.print(m.Ref), about.form.print(m.Cand), asRatio.print(m.Distance), noValue, ""}
-	for i := range checks {
-		if c := &checks[i]; c.Name == m.Name {
-			row[4], row[5] = strconv.FormatFloat(c.Limit, 'g', -1, 64), c.result()
-			if m.Distance != nil {
-				row[3] = page.Beside(*m.Distance, c.Limit)
+// measureTable has a row for each of these measures, with its check where there is one.
+func measureTable(measures []Measure, checks []Check) page.Table {
+	t := page.Table{Head: []string{"measure", "reference", "candidate", "distance", "limit", "check"},
+		Align: []page.Align{page.Left, page.Right, page.Right, page.Right, page.Right, page.Left}}
+	for i := range measures {
+		m := &measures[i]
+		about := aboutMeasure(m.Name)
+		row := []string{m.Name, about.form.print(m.Ref), about.form.print(m.Cand), asRatio.print(m.Distance), noValue,
+			""}
+		for j := range checks {
+			if c := &checks[j]; c.Name == m.Name {
+				row[4], row[5] = strconv.FormatFloat(c.Limit, 'g', -1, 64), c.result()
+				if m.Distance != nil {
+					row[3] = page.Beside(*m.Distance, c.Limit)
+				}
 			}
 		}
+		t.Rows, t.RowTerms = append(t.Rows, row), append(t.RowTerms, m.Name)
 	}
-	return row
+	return t
 }
 
 // ofLimit is the distance of a check over its limit: above 1 it does not hold.
@@ -68,86 +60,32 @@ func nearestLimit(checks []Check) []Check {
 	return applied
 }
 
-// writeAnswer prints the measures that are checked: those that do not hold, the farthest
-// off first, and then those nearest to their limit.
-func (f Report) writeAnswer(p *textpage.Page, checks []Check, rest string) {
-	var rows [][]string
-	for _, c := range nearestLimit(checks) {
-		if m, ok := f.Measure(c.Name); ok {
-			rows = append(rows, measureRow(&m, checks))
-		}
-	}
-	for _, said := range reasons(checks) {
-		p.Line("  ", said)
-	}
-	more, head := 0, measureHead
-	if p.Width() < 75 { // else a table would stand in two parts
-		head = append(head[:1:1], head[3:]...)
-		for i, row := range rows {
-			rows[i] = append(row[:1:1], row[3:]...)
-		}
-	}
-	const least = 5 // rows, however much there is to say of checks that do not hold
-	if n := max(textpage.AnswerLines-p.Lines()-6, least); len(rows) > n {
-		rows, more = rows[:n], len(rows)-n
-	}
-	p.Columns(head, rows)
-	if more > 0 {
-		p.Line("", fmt.Sprintf("and %s, none nearer to its limit", page.Many(int64(more), "more check")))
-	}
-	p.Blank()
-	if n := len(f.Warnings); n > 0 {
-		rest = strings.TrimSpace(page.Many(int64(n), "warning") + ". " + rest)
-	}
-	if rest != "" {
-		p.Line("", rest)
-	}
-}
-
-// writeDetails prints all measures, and what to know of them.
-func (f Report) writeDetails(p *textpage.Page, checks []Check) {
-	for _, c := range checks {
-		if c.OK == nil {
-			p.Line("  ", "not applicable: "+c.Name+": "+c.Why)
-		}
-	}
-	for _, said := range reasons(checks) {
-		p.Line("  ", said)
-	}
-	var rows [][]string
-	for i := range f.Measures {
-		rows = append(rows, measureRow(&f.Measures[i], checks))
-	}
-	p.Table("Measures", measureHead, rows)
-	rows = nil
+// idcTable has the dispersion of arrivals at each scale.
+func (f Report) idcTable() page.Table {
+	t := page.Table{Caption: "IDC by scale", Folded: true,
+		Head: []string{"window, s", "reference", "candidate", "left out"}}
 	for _, one := range f.IDC {
-		rows = append(rows, []string{strconv.FormatFloat(one.WindowS, 'g', -1, 64), asNumber.print(one.Ref),
+		t.Rows = append(t.Rows, []string{strconv.FormatFloat(one.WindowS, 'g', -1, 64), asNumber.print(one.Ref),
 			asNumber.print(one.Cand), one.LeftOut})
 	}
-	p.Table("IDC by scale", []string{"window, s", "reference", "candidate", "left out"}, rows)
-	rows = nil
-	for _, one := range f.Routes {
-		rows = append(rows, []string{one.Router, page.Count(int64(one.Replicas)), page.Count(one.CapacityBlocks),
-			asRatio.print(&one.Ref), asRatio.print(&one.Cand)})
-	}
-	p.Table("Hit ratio behind routers", []string{"router", "replicas", "blocks of each", "reference", "candidate"},
-		rows)
-	p.Table("TTFT of a queue, s", []string{"load", "p50, reference", "p90", "p99", "p50, candidate", "p90",
-		"p99"}, f.queueRows())
-	p.Table("Rates by window or lag", []string{"s", "CV of tokens, reference", "candidate",
-		"IDC of requests, reference", "candidate",
-		"autocorrelation, reference", "candidate"}, f.rateRows())
-	if f.Sessions != "" {
-		p.Blank()
-		p.Line("", fmt.Sprintf("Turns and turn gaps are of %s sessions.", f.Sessions))
-	}
-	for _, warning := range f.Warnings {
-		p.Line("warning: ", warning.Message)
-	}
+	return t
 }
 
-// queueRows has a row for each load at which either side has a queue.
-func (f Report) queueRows() (rows [][]string) {
+// routeTable has the hit ratio of each fleet.
+func (f Report) routeTable() page.Table {
+	t := page.Table{Caption: "Hit ratio behind routers", Folded: true,
+		Head: []string{"router", "replicas", "blocks of each", "reference", "candidate"}}
+	for _, one := range f.Routes {
+		t.Rows = append(t.Rows, []string{one.Router, page.Count(int64(one.Replicas)),
+			page.Count(one.CapacityBlocks), asRatio.print(&one.Ref), asRatio.print(&one.Cand)})
+	}
+	return t
+}
+
+// queueTable has a row for each load at which either side has a queue.
+func (f Report) queueTable() page.Table {
+	t := page.Table{Caption: "TTFT of a queue, s", Folded: true,
+		Head: []string{"load", "p50, reference", "p90", "p99", "p50, candidate", "p90", "p99"}}
 	for _, one := range f.Queues {
 		row := []string{page.Percent(one.Load)}
 		for _, q := range []*QueueTimes{one.Ref, one.Cand} {
@@ -158,24 +96,26 @@ func (f Report) queueRows() (rows [][]string) {
 			}
 		}
 		if one.Ref != nil || one.Cand != nil {
-			rows = append(rows, row)
+			t.Rows = append(t.Rows, row)
 		}
 	}
-	return rows
+	return t
 }
 
-// rateRows has a row for each width that either side has windows of.
-func (f Report) rateRows() (rows [][]string) {
+// rateTable has a row for each width that either side has windows of.
+func (f Report) rateTable() page.Table {
+	t := page.Table{Caption: "Rates by window or lag", Folded: true, Head: []string{"s", "CV of tokens, reference",
+		"candidate", "IDC of requests, reference", "candidate", "autocorrelation, reference", "candidate"}}
 	for _, one := range f.Rates {
 		row := []string{page.Count(int64(one.Seconds))}
 		for _, v := range []*float64{one.RefCV, one.CandCV, one.RefIDC, one.CandIDC, one.RefACF, one.CandACF} {
 			row = append(row, asRatio.print(v))
 		}
 		if one.RefIDC != nil || one.CandIDC != nil {
-			rows = append(rows, row)
+			t.Rows = append(t.Rows, row)
 		}
 	}
-	return rows
+	return t
 }
 
 // reasons say why checks failed, where there is something to say, each reason once.
@@ -197,9 +137,8 @@ func reasons(checks []Check) []string {
 	return said
 }
 
-// gateVerdict counts the checks.
-func gateVerdict(checks []Check) string {
-	var failed []string
+// verdict counts the checks, and says which do not hold.
+func verdict(checks []Check) (says string, failed []string) {
 	applied := 0
 	for _, c := range checks {
 		if c.OK != nil {
@@ -209,12 +148,12 @@ func gateVerdict(checks []Check) string {
 			failed = append(failed, c.Name)
 		}
 	}
-	s := fmt.Sprintf("All %d checks hold", applied)
+	says = fmt.Sprintf("All %d checks hold", applied)
 	if len(failed) > 0 {
-		s = fmt.Sprintf("%d of %d checks do not hold: %s", len(failed), applied, strings.Join(failed, ", "))
+		says = fmt.Sprintf("%d of %d checks do not hold", len(failed), applied)
 	}
 	if n := len(checks) - applied; n > 0 {
-		s += fmt.Sprintf("; %d do not apply", n)
+		says += fmt.Sprintf("; %d do not apply", n)
 	}
-	return s + "."
+	return says, failed
 }

@@ -89,6 +89,7 @@ type Table struct {
 	Head    []string
 	Rows    [][]string
 	Align   []Align // of the columns; those beyond its end are Auto
+	Folded  bool    // a browser shows the caption alone until it is asked for the rest
 
 	// Names of the terms that define the columns and the rows, "" for none. Those
 	// beyond the end of a list have none.

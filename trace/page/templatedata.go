@@ -63,6 +63,7 @@ type tableView struct {
 	Caption string
 	Head    []cell
 	Rows    []rowView
+	Folded  bool
 	Wide    bool // has many columns, which stand closer
 	Widest  bool // has so many that they are set small on paper
 }
@@ -314,7 +315,7 @@ func nth(list []string, i int) string {
 }
 
 func (g *glossary) table(t *Table) tableView {
-	v := tableView{Caption: t.Caption, Wide: len(t.Head) >= wideTable, Widest: len(t.Head) >= widestTable}
+	v := tableView{Caption: t.Caption, Folded: t.Folded, Wide: len(t.Head) >= wideTable, Widest: len(t.Head) >= widestTable}
 	right := make([]bool, len(t.Head))
 	for col := range t.Head {
 		right[col] = t.right(col)
