@@ -51,6 +51,7 @@ func runChild(t *testing.T, args ...string) (errs string, code int, peak int64) 
 // Each command that reads Parquet refuses files that are made to take all memory: with exit code 1,
 // with the file's name, and without taking it.
 func TestCommandsRefuseBombs(t *testing.T) {
+	long(t)
 	w := killWorkload(t, 100, time.Millisecond)
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
@@ -103,6 +104,7 @@ func TestCommandsRefuseBombs(t *testing.T) {
 // What asks a server ends in good time though its answers do not, says what it asked, and takes
 // little memory.
 func TestCommandsEndThoughServersDoNot(t *testing.T) {
+	long(t)
 	w := killWorkload(t, 2, time.Millisecond)
 	for name, again := range map[string]string{
 		"content":      `data: {"choices":[{"index":0,"delta":{"content":"a "},"text":"a "}]}` + "\n\n",

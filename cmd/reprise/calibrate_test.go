@@ -17,6 +17,7 @@ import (
 // A server with known costs is recorded at two rates, calibrated, and simulated by the file
 // that was written: a load between the two comes out as on the server.
 func TestCalibratedEngineIsAPreset(t *testing.T) {
+	long(t)
 	t.Chdir(t.TempDir())
 	const server = "--costs step=8ms,kv-token=300ns,prefill-token=40us,decode-seq=500us,request=6ms"
 	with := func(line string) string { return must(t, strings.Fields(line)...) }

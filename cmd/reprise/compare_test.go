@@ -121,6 +121,7 @@ func TestCompareEqualEngines(t *testing.T) {
 // A gate fails on any latency that users feel, whatever the primary metric is; it passes where
 // nothing differs, and where B is the better one.
 func TestCompareGateOfLostCache(t *testing.T) {
+	long(t)
 	t.Chdir(t.TempDir())
 	must(t, "synth", "prefix_caching", "-n", "120", "-o", "w.parquet")
 	gate := func(dir string, more ...string) (string, int) {

@@ -108,6 +108,7 @@ func TestFrontierMistakes(t *testing.T) {
 
 // A server is measured beside a preset, kept in a directory, and laid over another frontier.
 func TestFrontierOfServers(t *testing.T) {
+	long(t)
 	t.Chdir(t.TempDir())
 	c := engine.DefaultServerConfig()
 	c.Engine.Costs = engine.Costs{Request: 1e9, Step: 2e9}

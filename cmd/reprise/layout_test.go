@@ -28,7 +28,7 @@ var mayImport = map[string]string{
 	"trace/usage":       "",
 	"trace/arrival":     "trace/quantity",
 	"trace/textpage":    "",
-	"trace/page":        "",
+	"trace/page":        "trace/textpage",
 	"trace/strictyaml":  "trace/quantity trace/objectstore",
 	"trace/profile":     "trace trace/block trace/page trace/sample trace/breaker trace/fleet trace/textpage",
 	"trace/sample":      "",

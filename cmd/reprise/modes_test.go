@@ -12,6 +12,7 @@ import (
 // the trace is public or of a specification. This holds for every command that writes files, in
 // every format; what a run makes beside its results is looked at too.
 func TestModesOfFigures(t *testing.T) {
+	long(t)
 	if os.PathSeparator != '/' {
 		t.Skip("modes are those of Unix")
 	}

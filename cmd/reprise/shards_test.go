@@ -39,6 +39,7 @@ func rowsByID(t *testing.T, path string) (map[int64]result.Result, result.Run) {
 // same prefixes to be known. Without one of them there is no result; sent again, it completes
 // the set, and the report says that it was alone.
 func TestShards(t *testing.T) {
+	long(t)
 	t.Parallel()
 	w, server, dir := modesWorkload(t, 60), killServer(t), t.TempDir()
 	whole := filepath.Join(dir, "whole.parquet")

@@ -63,6 +63,7 @@ func TestSweepSessionsRefused(t *testing.T) {
 // After a warm-up pass over sessions all of the first plays is known, and nothing of plays with
 // prompts of their own but what they share.
 func TestSessionsWarm(t *testing.T) {
+	long(t)
 	t.Parallel()
 	w, _ := agentWorkload(t, 20)
 	server := newSessionServer(t)

@@ -83,6 +83,7 @@ func TestSessionsForPartner(t *testing.T) {
 // A release for a partner is drawn from one model, whose cost is in the ledger and which is
 // not kept; a second one is refused, and what an earlier version released is told of.
 func TestAnonymizeForPartner(t *testing.T) {
+	long(t)
 	t.Chdir(t.TempDir())
 	chatsTrace(t, "t.parquet", 8000)
 	const former = `{"source":"sha256:0","captures":["00000000000000000000000000001f40"],"tier":"partner","release":"sha256:1","time":"2026-01-01T00:00:00Z","epsilon":0,"delta":0,"mechanism":"k-anonymity","grid":"--k-class 11"}` + "\n"
