@@ -86,6 +86,7 @@ func (p *Page) Line(mark, words string) {
 	if words == "" {
 		return
 	}
+	mark = Plain(mark)
 	for part := range strings.SplitSeq(text.WrapSoft(Plain(words), p.width-text.StringWidth(mark)), "\n") {
 		p.b.WriteString(strings.TrimRight(mark+part, " ") + "\n")
 		mark = strings.Repeat(" ", text.StringWidth(mark))
