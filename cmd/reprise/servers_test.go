@@ -372,8 +372,8 @@ func TestPrometheusThatWatched(t *testing.T) {
 		fmt.Fprintf(w, `{"status":"success","data":{"resultType":"matrix","result":[{"metric":{"instance":"10.0.0.7"},"values":[%s]}]}}`, strings.Join(values, ","))
 	}))
 	defer prometheus.Close()
-	s := serverReplay(t, dir, sim.url, "--set", "prometheus="+prometheus.URL, "--set", "prometheus-query",
-		"vllm:generation_tokens_total=sum(x)", "--scrape-interval", "20ms")
+	s := serverReplay(t, dir, sim.url, "--set", "prometheus="+prometheus.URL, "--set",
+		"prometheus-query=vllm:generation_tokens_total=sum(x)", "--scrape-interval", "20ms")
 	close(done)
 	watching.Wait()
 	// Its values are older than the beginning and the end of the run, on a busy machine by
