@@ -112,8 +112,8 @@ var fitsOf = map[string]func(candidate) int{
 		return n
 	},
 	"prompt": func(c candidate) int {
-		n := plainly(c.is(textType) && c.named("prompt input input_text prompt_text question query instruction user_prompt "+
-			"eingabe frage text"))
+		n := plainly(c.is(textType) && c.named("prompt input input_text prompt_text question query instruction "+
+			"user_prompt eingabe frage text"))
 		if n > 0 && c.words[0] == "prompt" {
 			n++
 		}
@@ -199,7 +199,8 @@ func (c candidate) fitsTokens(own, other []string) int {
 func (c candidate) fitsStatus() int {
 	stats := &c.field.stats
 	return plainly(c.is(wholeType) && c.named("status status_code statuscode http_status") && stats.min >= 100 &&
-		stats.max < 600 || c.is(textType) && c.named("status state outcome") && stats.fates > 0 && stats.fates == stats.texts)
+		stats.max < 600 ||
+		c.is(textType) && c.named("status state outcome") && stats.fates > 0 && stats.fates == stats.texts)
 }
 
 // candidates are the fields that may be proposed.

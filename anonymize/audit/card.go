@@ -84,9 +84,9 @@ func card(_ context.Context, c *Case) Finding {
 	return passed(nil, "tier %s, and the card matches its hash", tier)
 }
 
-// unknownInCard says what a card has that this version of the tool does not write, or "": a key of another name, or more
-// of the fields of the source than the name of a format and counts by kind. The names of other fields are the source's
-// own, and may tell something.
+// unknownInCard says what this version of the tool would not have written in a card, or "": a key of another name, or
+// more about the fields of the source than the name of a format and counts by kind. The names of other fields are the
+// source's own, and may tell something.
 func unknownInCard(text, tier string) string {
 	var c anonymize.Card
 	dec := json.NewDecoder(strings.NewReader(text))

@@ -184,7 +184,7 @@ func (c *Case) halfTest(ctx context.Context, src anonymize.Source, o release.Opt
 	return h, nil
 }
 
-// learn takes a request of a target, of which an attacker knows so many, drawn evenly.
+// learn offers a request of the target to the sample that the attacker knows: so many requests, drawn evenly.
 func (t *target) learn(one knownRow, known int, rng *rand.Rand) {
 	t.seen++
 	if len(t.rows) < known {
@@ -194,8 +194,8 @@ func (t *target) learn(one knownRow, known int, rng *rand.Rand) {
 	}
 }
 
-// mostKnown is of how many requests at most an attacker knows the lengths so that enough units have as many, and these
-// units.
+// mostKnown returns the most requests that an attacker can know of each unit while enough units have as many, and
+// the units that have.
 func mostKnown(count map[int64]int64) (units []int64, known int) {
 	for known = mostPoints; known > 0 && len(units) < 2*leastTargets; known-- {
 		units = units[:0]

@@ -151,7 +151,7 @@ func TestHelp(t *testing.T) {
 			t.Errorf("%s --help shows %d flags, want %d at most: declare some with the rest of their section", path, shown, flags.MostEveryday)
 		}
 		if most, limited := mostFlags[cmd.CommandPath()]; limited && shown+rest > most {
-			t.Errorf("%s has %d flags, want %d at most: make settings of those that few people type", path, shown+rest, most)
+			t.Errorf("%s has %d flags, want %d at most: turn flags that few people type into settings", path, shown+rest, most)
 		}
 		if n := rest + set; n > 0 && !strings.Contains(help, fmt.Sprintf("\n%d more: %s --help-all\n", n, cmd.CommandPath())) {
 			t.Errorf("%s --help does not say %d more", path, n)

@@ -239,7 +239,8 @@ func (p *scopeParser) comparison() (scope, error) {
 	name := p.take()
 	of, err := report.FindColumn(name.text)
 	if err != nil || name.kind != lexWord {
-		return nil, misplacedf(name.at, "%v", cmp.Or(err, errors.New("want one of "+strings.Join(report.ColumnNames(), ", "))))
+		return nil, misplacedf(name.at, "%v",
+			cmp.Or(err, errors.New("want one of "+strings.Join(report.ColumnNames(), ", "))))
 	}
 	c := &comparison{of: of}
 	op := p.take()

@@ -28,12 +28,12 @@
 // to an HdrHistogram of three significant digits, whose quantiles are within
 // 0.1 % and whose size is fixed (about 0.3 MB). Mean, standard deviation,
 // minimum and maximum are exact always. There are ten metrics, and TTFT, TPOT and
-// E2E again for each group. A group of a category, class, length, turn or depth keeps 131,072
-// values of each, 1 MB. Any other column, such as that of users, has 1,024 groups and one of all further
-// values, of 16,384 values each, 128 KB: 400 MB for a column, and up to 1 GB where each of the 1,024 has
-// more values and moves. All is about 100 MB for a million requests. Of sessions up to 262,144 requests are kept, 48 MB, and beyond them whole sessions
-// chosen by a hash. Clauses of a contract that have a scope keep the latencies that they are
-// about apart, once for each scope, within the same 8 MB each; a contract has at
+// E2E again for each group. A group of a category, class, length, turn or depth keeps 131,072 values of each, 1 MB.
+// Any other column, such as that of users, has 1,024 groups and one of all further values, of 16,384 values each,
+// 128 KB: 400 MB for a column, and up to 1 GB where each of the 1,024 has more values and moves. All is about 100 MB
+// for a million requests. Of sessions up to 262,144 requests are kept, 48 MB, and beyond them whole sessions chosen
+// by a hash. Clauses of a contract that have a scope keep the latencies that they are about apart, once for each
+// scope, within the same 8 MB each; a contract has at
 // most 64 clauses. Several runs are summarised one after the other, and
 // what is kept of each is what its plots draw. What plots need over time is held in
 // at most 1,024 bins that double in width as the run grows, and in a sample of 2,000

@@ -132,8 +132,9 @@ func (g *group) summary(all float64, timed, zeros bool) Group {
 	ttft, _ := StatOf(&g.ttft)
 	tpot, _ := StatOf(&g.tpot)
 	e2e, _ := StatOf(&g.e2e)
-	out := Group{Rows: g.rows, Succeeded: g.succeeded, Failed: g.failed, ErrorShare: Ratio(g.failed, g.succeeded+g.failed),
-		TTFTCount: ttft.Count, TTFTP50: ttft.P50, TTFTP99: ttft.P99,
+	out := Group{Rows: g.rows, Succeeded: g.succeeded, Failed: g.failed,
+		ErrorShare: Ratio(g.failed, g.succeeded+g.failed),
+		TTFTCount:  ttft.Count, TTFTP50: ttft.P50, TTFTP99: ttft.P99,
 		TPOTCount: tpot.Count, TPOTP50: tpot.P50, TPOTP99: tpot.P99,
 		E2ECount: e2e.Count, E2EP50: e2e.P50, E2EP99: e2e.P99,
 		Input: g.input, Output: g.output, Cache: g.cache.summary(zeros)}
@@ -262,7 +263,8 @@ func newGroupings(run *result.Run, o *Options, block int64) groupings {
 	gs.turn = gs.add(column("turn"), "turn", maxNames)
 	gs.depth = gs.add(&Column{Name: "depth", from: placesFrom, Number: column("turn").Number}, "depth in the tree",
 		maxNames)
-	gs.depth.holds = func(*result.Result) bool { return false } // it takes whole sessions: see [sessionFigures.addDepths]
+	// It takes whole sessions, see [sessionFigures.addDepths].
+	gs.depth.holds = func(*result.Result) bool { return false }
 	gs.endpoint = gs.add(column("endpoint"), "endpoint", maxGroups)
 	for i, served := range run.Served[:min(len(run.Served), result.MaxRecordHeaders)] {
 		by := gs.add(headerColumn(i, served), served.Header+" of the response", maxGroups)

@@ -108,9 +108,9 @@ func (c *comparison) addAboveChance(name string, found, chance float64, of int64
 // alikeClasses is how many classes of outputs there are.
 const alikeClasses = 32
 
-// alike is the class of an output, by half the bits of its length: up to 7 tokens, 8 to 31 and so on by fours. Dealt among
-// these, outputs keep what goes with requests of their kind, such as verdicts of a few tokens on long answers, and lose
-// what is particular to one.
+// alike is the class of an output, by half the bits of its length: up to 7 tokens, 8 to 31 and so on by fours. Dealt
+// within a class, outputs still go with requests of their kind, such as verdicts of a few tokens with long answers, and
+// no longer with one request.
 func alike(output int64) int { return bits.Len64(uint64(max(output, fewTokens))) / 2 }
 
 // dealt deals outputs among those alike.
@@ -127,11 +127,11 @@ func dealt(outputs []int32, r *rand.Rand) []int32 {
 	return out
 }
 
-// pairMatch returns the share of the candidate's requests whose exact pair of lengths the reference has, of how many, and
-// the share that chance alone would give: what is expected when the candidate's outputs are dealt among those alike, see
-// [alike], computed exactly. A request with input a and an output of a class then has output b with the share of
-// b in the class; so over the reference's pairs (a, b) the number of such requests and that share multiply and add up.
-// The second of each are of pairs that one request of the reference has.
+// pairMatch returns the share of the candidate's requests whose exact pair of lengths the reference has, the share that
+// chance alone would give, and how many requests were asked. Chance deals the candidate's outputs within their classes,
+// see [alike], and is computed exactly: a request with input a and an output of a class then has output b with the share
+// of b in the class; so over the reference's pairs (a, b) the number of such requests and this share multiply and add
+// up. The first of two shares counts all pairs, the second only pairs that one request of the reference has.
 //
 // Where pairs were too many to keep, both sides give up the same ones.
 func pairMatch(ref, cand *signatureTally) (match, chance [2]float64, of int64) {
@@ -168,15 +168,15 @@ func pairMatch(ref, cand *signatureTally) (match, chance [2]float64, of int64) {
 	}
 	var together [2][alikeClasses]int64 // the order of the map does not show in whole numbers
 	for p, n := range ref.pairs.n {
-		outputs := outputs[int64(p.out)]
-		if outputs == 0 || !inSample(p.hash(), shift) {
+		sameOutput := outputs[int64(p.out)]
+		if sameOutput == 0 || !inSample(p.hash(), shift) {
 			continue
 		}
 		kind, own := kindOf(p), cand.pairs.n[p].counted // which is there if the reference's is
-		dealt := ((kinds[kind]-own)<<shift + own) * outputs
-		together[0][kind.class] += dealt
+		expected := ((kinds[kind]-own)<<shift + own) * sameOutput
+		together[0][kind.class] += expected
 		if n.all == 1 {
-			together[1][kind.class] += dealt
+			together[1][kind.class] += expected
 		}
 	}
 	for i := range together {

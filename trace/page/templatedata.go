@@ -315,7 +315,8 @@ func nth(list []string, i int) string {
 }
 
 func (g *glossary) table(t *Table) tableView {
-	v := tableView{Caption: t.Caption, Folded: t.Folded, Wide: len(t.Head) >= wideTable, Widest: len(t.Head) >= widestTable}
+	v := tableView{Caption: t.Caption, Folded: t.Folded, Wide: len(t.Head) >= wideTable,
+		Widest: len(t.Head) >= widestTable}
 	right := make([]bool, len(t.Head))
 	for col := range t.Head {
 		right[col] = t.right(col)

@@ -159,7 +159,7 @@ func writeHelp(w io.Writer, cmd *cobra.Command) {
 	}
 }
 
-// settingsTitle is that of the settings in --help-all.
+// settingsTitle stands above the settings in --help-all.
 const settingsTitle = "Settings, by --set NAME=VALUE or as NAME: VALUE in a run file"
 
 // ListsBegin stands in the text of a command before long lists, which --help-all has and --help has not.

@@ -59,7 +59,7 @@ func Typed(f *pflag.Flag, value string) string {
 	return strings.Replace(Spelled(f), " ", "=", 1) + "=" + value
 }
 
-// setting is the setting of a name, nil where it is none.
+// setting finds the setting with a name; nil if the command has none of that name.
 func setting(fl *pflag.FlagSet, name string) *pflag.Flag {
 	if f := fl.Lookup(name); f != nil && cli.IsSetting(f) {
 		return f
