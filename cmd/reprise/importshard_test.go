@@ -31,7 +31,7 @@ func shardLogs(t *testing.T, dir string, files int) {
 			}
 			talks[id] = append(talks[id], fmt.Sprintf(`{"role":"user","content":"question %d %s"}`, r.IntN(9000), strings.Repeat("and so on ", r.IntN(40))))
 			prompt := strings.Join(talks[id], ",")
-			fmt.Fprintf(&b, `{"timestamp":"2026-01-02T03:%02d:%02dZ","model":"m%d","user":"u%d","session_id":"%s","messages":[%s],"response":{"choices":[{"message":{"role":"assistant","content":"answer %d"}}]},"usage":{"prompt_tokens":%d,"completion_tokens":4}}`+"\n",
+			fmt.Fprintf(&b, `{"timestamp":"2026-01-02T03:%02d:%02dZ","model":"m%d","user":"customer-%d","session_id":"%s","messages":[%s],"response":{"choices":[{"message":{"role":"assistant","content":"answer %d"}}]},"usage":{"prompt_tokens":%d,"completion_tokens":4}}`+"\n",
 				f, i/2, r.IntN(2), r.IntN(30), id, prompt, i, len(prompt)/5)
 			talks[id] = append(talks[id], fmt.Sprintf(`{"role":"assistant","content":"answer %d"}`, i))
 		}
@@ -118,7 +118,7 @@ func TestImportInShards(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, secret := range []string{"agent", "politely", "question", "answer", "u17", `"m1"`} {
+			for _, secret := range []string{"agent", "politely", "question", "answer", "customer-", `"m1"`} {
 				if strings.Contains(string(shard), secret) {
 					t.Errorf("%s holds %q", name, secret)
 				}
