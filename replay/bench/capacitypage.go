@@ -12,7 +12,7 @@ import (
 // Page lays the capacity out for a browser: the instances and GPUs as the headline,
 // beside the instances over the target rate.
 func (c *Capacity) Page() *page.Page {
-	p := &page.Page{Title: "Capacity", Tag: trace.TierNote("page", c.Tier),
+	p := &page.Page{Title: "Capacity", Tag: trace.TierNote("result", c.Tier),
 		Lead: fmt.Sprintf("An instance holds %s%s, %s.", c.load(c.Highest), c.within(), c.confirmed()),
 		Headline: fmt.Sprintf("%s on %s for %s, with %s headroom", page.Many(int64(c.WithMargin), "instance"),
 			page.Many(int64(c.GPUsTotal), "GPU"), c.load(c.Target), page.Percent(c.Headroom)),

@@ -19,7 +19,9 @@ import (
 // workload, with a column for each model.
 func (r *SuiteResult) WriteText(w io.Writer, o textpage.Options) error {
 	o.Lines = 1000 + len(r.Rows)*len(r.Models)
-	return r.Page("").WriteText(w, o)
+	p := r.Page("")
+	p.Headline = p.Title + ": " + p.Headline
+	return p.WriteText(w, o)
 }
 
 // Page lays the suite out: first whether it can be trusted, what does not hold, the chief figures of
@@ -28,7 +30,7 @@ func (r *SuiteResult) WriteText(w io.Writer, o textpage.Options) error {
 // directory of the suite. The page is to lie there too.
 func (r *SuiteResult) Page(dir string) *page.Page {
 	level, headline := r.verdict()
-	out := &page.Page{Title: "Suite " + r.Suite, Headline: headline, Tag: trace.TierNote("page", r.Tier),
+	out := &page.Page{Title: "Suite " + r.Suite, Headline: headline, Tag: trace.TierNote("result", r.Tier),
 		Lead: strings.TrimSpace(printable(r.About) + " " + r.baselineNote()), Plot: r.firstPlot()}
 	if wrong := r.wrong(); len(wrong) > 0 {
 		out.Verdict = append(out.Verdict, page.Note{Level: max(level, page.Warn), Text: "This does not hold:",

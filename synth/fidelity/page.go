@@ -12,7 +12,7 @@ import (
 // its check, and the curves of both sides over each other.
 func (f Report) Page(checks []Check) *page.Page {
 	p := &page.Page{
-		Title: "Fidelity report", Tag: trace.TierNote("page", f.Tier), Facts: f.facts(),
+		Title: "Fidelity report", Tag: trace.TierNote("report", f.Tier), Facts: f.facts(),
 		About: []page.Group{{Title: "Compared", Facts: f.about()}}, Table: f.checkTable(checks),
 	}
 	var failed []string

@@ -43,7 +43,7 @@ func (p *Page) WriteText(w io.Writer, o textpage.Options) error {
 		foot.Line("", strings.TrimSpace(p.Tag+" "+o.Rest))
 	}
 
-	p.writeFirstTable(out, o, cmp.Or(o.Lines, textpage.AnswerLines)-foot.Lines())
+	p.writeFirstTable(out, o, cmp.Or(o.Lines, textpage.AnswerLines)-foot.Lines()-out.Lines())
 	out.Append(foot)
 	if o.Details {
 		for i := range p.Sections {
@@ -82,24 +82,41 @@ func (n *Note) write(out *textpage.Page) {
 	}
 }
 
-// writeFirstTable writes the table of the first screen, in an answer with as many rows as so many
-// lines of the whole have room for.
+// writeFirstTable writes the table of the first screen, in an answer with as many rows as so many lines
+// have room for.
 func (p *Page) writeFirstTable(out *textpage.Page, o textpage.Options, lines int) {
 	if p.Table == nil || len(p.Table.Rows) == 0 {
 		return
 	}
 
-	out.Blank()
-	out.Line("", p.Table.Caption)
-	rows := p.Table.Rows
-	if room := max(lines-out.Lines()-4, leastRows); !o.Details && len(rows) > room {
-		rows = rows[:room]
+	all, shown := p.Table.Rows, len(p.Table.Rows)
+	if !o.Details {
+		shown = min(shown, max(lines, leastRows))
 	}
-	out.Columns(p.Table.Head, rows)
-	if more := len(p.Table.Rows) - len(rows); more > 0 {
-		out.Line("", "and "+Many(int64(more), "more row"))
+	for ; ; shown-- {
+		body := textpage.New(o)
+		body.Line("", p.Table.Caption)
+		body.Columns(p.Table.Head, all[:shown], p.Table.words()...)
+		if more := len(all) - shown; more > 0 {
+			body.Line("", "and "+Many(int64(more), "more row"))
+		}
+		if o.Details || shown <= leastRows || body.Lines()+2 <= lines { // with a blank line above and below
+			out.Blank()
+			out.Append(body)
+			out.Blank()
+			return
+		}
 	}
-	out.Blank()
+}
+
+// words are the numbers of the columns beyond the first that hold no figures.
+func (t *Table) words() (columns []int) {
+	for i := 1; i < len(t.Head); i++ {
+		if !t.right(i) {
+			columns = append(columns, i)
+		}
+	}
+	return columns
 }
 
 // writeFacts writes facts, a line each.
@@ -140,7 +157,7 @@ func (s *Section) write(out *textpage.Page) {
 		s.Notes[i].write(out)
 	}
 	for i := range s.Tables {
-		out.Table(s.Tables[i].Caption, s.Tables[i].Head, s.Tables[i].Rows)
+		out.Table(s.Tables[i].Caption, s.Tables[i].Head, s.Tables[i].Rows, s.Tables[i].words()...)
 	}
 	out.Blank()
 }

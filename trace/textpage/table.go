@@ -1,6 +1,7 @@
 package textpage
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -8,160 +9,176 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// widestNote is how many columns a cell of words takes before it is wrapped.
-const widestNote = 50
+const (
+	// narrowest is how many columns a cell that is wider has at least. The rest is wrapped.
+	narrowest = 24
 
-// narrowestName is how many columns the names of rows have at least.
-const narrowestName = 12
+	// tallest is how many lines a cell of words takes at most: beyond, its row is easier to read as
+	// a paragraph.
+	tallest = 5
+)
 
-// Table writes a title and a table in a frame, and nothing where there are no rows. The
-// first column has names, the others figures, to the right. A row may be shorter than the
-// head.
+// framed and bare are the looks of tables.
+var framed, bare = func() (framed, bare table.Style) {
+	framed, bare = table.StyleLight, table.StyleLight
+	bare.Options = table.OptionsNoBordersAndSeparators
+	bare.Box.PaddingLeft, bare.Box.PaddingRight = "", "  "
+	framed.Format.Header, bare.Format.Header = text.FormatDefault, text.FormatDefault
+	return framed, bare
+}()
+
+// Table writes a title and a table in a frame, and nothing where there are no rows. The first column
+// has names; the others have figures, to the right, but for those of words, which are named by their
+// number from 0. A row may be shorter than the head, and a head without words is left out.
 //
-// A table that is wider than the page is written in parts, one below the other, each
-// with the first column.
-func (p *Page) Table(title string, head []string, rows [][]string) {
+// A table of figures that is wider than the page is written in parts, one below the other, each with
+// the first column. One whose words leave no room has a paragraph for each row.
+func (p *Page) Table(title string, head []string, rows [][]string, words ...int) {
 	if len(rows) == 0 {
 		return
 	}
-	p.title(title)
-	for _, columns := range p.parts(widthsOf(append([][]string{head}, rows...)), 4, 3) {
-		p.draw(pick(head, columns), pickAll(rows, columns), nil)
-	}
-}
-
-// Facts writes a title and a table in a frame without a head: names, figures to the
-// right, and words that say more, which are wrapped to what the page leaves.
-func (p *Page) Facts(title string, rows [][]string) {
-	if len(rows) == 0 {
-		return
-	}
-	p.title(title)
-	p.draw(nil, rows, widthsOf(rows))
-}
-
-// Columns writes names and figures as [Page.Table] does, but without a frame, for a few
-// columns in an answer. A name that leaves too little room for a figure is wrapped.
-func (p *Page) Columns(head []string, rows [][]string) {
-	all := append([][]string{head}, rows...)
-	widths := widthsOf(all)
-	for _, columns := range p.parts(widths, 0, 2) {
-		names := p.width
-		for _, i := range columns[1:] {
-			names -= widths[i] + 2
-		}
-		names = min(widths[0], max(names, narrowestName))
-
-		p.Blank()
-		for _, row := range pickAll(all, columns) {
-			name := strings.Split(text.WrapSoft(Plain(row[0]), names), "\n")
-			line := text.Pad(name[0], names, ' ')
-			for i, cell := range row[1:] {
-				line += "  " + text.AlignRight.Apply(Plain(cell), widths[columns[i+1]])
-			}
-			p.b.WriteString(strings.TrimRight(line, " ") + "\n")
-			for _, more := range name[1:] {
-				p.Line("", more)
-			}
-		}
-	}
-}
-
-func (p *Page) title(title string) {
 	p.Blank()
-	if title != "" {
-		p.Line("", title)
+	p.Line("", title)
+	p.draw(&framed, head, rows, words)
+}
+
+// Columns writes names, figures and words as [Page.Table] does, but without a frame, for a few columns
+// in an answer.
+func (p *Page) Columns(head []string, rows [][]string, words ...int) {
+	if len(rows) > 0 {
+		p.Blank()
+		p.draw(&bare, head, rows, words)
 	}
 }
 
-// parts are the columns of each part of a table, of columns of these widths, that is as
-// wide as the page at most. frame is what the first column takes beside its width, gap
-// what each further one takes.
-func (p *Page) parts(widths []int, frame, gap int) (parts [][]int) {
-	first := min(widths[0], p.width/2) + frame
-	part, taken := []int{0}, first
-	for i := 1; i < len(widths); i++ {
-		if taken+widths[i]+gap > p.width && len(part) > 1 {
-			parts = append(parts, part)
-			part, taken = []int{0}, first
-		}
-		part, taken = append(part, i), taken+widths[i]+gap
+// Facts writes a title and a table in a frame without a head: names, figures to the right, and words
+// that say more.
+func (p *Page) Facts(title string, rows [][]string) {
+	if len(rows) > 0 {
+		p.Table(title, make([]string, len(rows[0])), rows, 2)
 	}
-	return append(parts, part)
 }
 
-// draw writes a table in a frame. With the widths of its columns, it has no head.
-func (p *Page) draw(head []string, rows [][]string, facts []int) {
-	style := table.StyleLight
-	style.Format.Header = text.FormatDefault
-	var t table.Table
-	t.SetStyle(style)
-	columns := make([]table.ColumnConfig, len(rows[0]))
-	widths, widest := widthsOf(rows), widestNote
-	if facts == nil { // a column alone beside the names fits too
-		widths = widthsOf(append([][]string{head}, rows...))
-		widest = min(widest, p.width-7-min(widths[0], p.width/2))
-	}
-	for i := range columns {
-		taken := 4 // by the frame and the other columns
-		for j, w := range widths {
-			if j != i {
-				taken += 3 + min(w, widest)
+// A column is a column of a table, and how wide it is set.
+type column struct {
+	at, width int
+	words     bool
+}
+
+// draw writes a table by its style, in parts or as paragraphs where it is too wide.
+func (p *Page) draw(style *table.Style, head []string, rows [][]string, words []int) {
+	all := make([]column, len(head))
+	for i := range all {
+		all[i] = column{at: i, words: i == 0 || slices.Contains(words, i)}
+		for _, row := range append([][]string{head}, rows...) {
+			if i < len(row) {
+				all[i].width = max(all[i].width, text.StringWidth(row[i]))
 			}
 		}
-		c := &columns[i]
-		*c = table.ColumnConfig{Number: i + 1, WidthMax: widest, WidthMaxEnforcer: text.WrapSoft,
-			Align: text.AlignLeft}
-		if i > 0 && (facts == nil || i == 1) {
-			c.Align, c.AlignHeader = text.AlignRight, text.AlignRight
+	}
+
+	parts := p.parts(all, style)
+	crowded := len(words) > 0 && (len(parts) > 1 || slices.ContainsFunc(parts[0], func(c column) bool {
+		return c.words && all[c.at].width > tallest*c.width
+	}))
+	if crowded {
+		p.paragraphs(head, rows)
+		return
+	}
+	for _, part := range parts {
+		p.drawPart(style, part, head, rows)
+	}
+}
+
+// parts are the columns of each part of a table that is as wide as the page at most, with their widths:
+// those that are wider than [narrowest] share what the others leave.
+func (p *Page) parts(all []column, style *table.Style) (parts [][]column) {
+	gap, frame := 2, -2
+	if style == &framed {
+		gap, frame = 3, 1
+	}
+	taken := func(part []column) int {
+		sum := frame
+		for i, c := range part {
+			least := narrowest
+			if i == 0 {
+				least = p.width / 2 // names are wrapped as little as can be
+			}
+			sum += min(c.width, least) + gap
 		}
-		if i == 0 && facts == nil || facts != nil && i == len(columns)-1 { // words give way, figures do not
-			c.WidthMax = max(narrowestName, p.width-taken)
+		return sum
+	}
+
+	part := all[:1:1]
+	for _, c := range all[1:] {
+		if next := append(slices.Clone(part), c); taken(next) <= p.width || len(part) == 1 {
+			part = next
+		} else {
+			parts, part = append(parts, part), []column{all[0], c}
+		}
+	}
+	parts = append(parts, part)
+	for i := range parts {
+		parts[i] = slices.Clone(parts[i])
+		share(parts[i], p.width-frame-gap*len(parts[i]))
+	}
+	return parts
+}
+
+// share brings the sum of the widths within the room that there is, by what the widest take.
+func share(part []column, room int) {
+	widest := slices.SortedFunc(slices.Values(part), func(a, b column) int { return cmp.Compare(a.width, b.width) })
+	for i, c := range widest {
+		width := max(min(c.width, room/(len(widest)-i)), 1)
+		room -= width
+		part[slices.IndexFunc(part, func(of column) bool { return of.at == c.at })].width = width
+	}
+}
+
+func (p *Page) drawPart(style *table.Style, part []column, head []string, rows [][]string) {
+	var t table.Table
+	t.SetStyle(*style)
+	columns := make([]table.ColumnConfig, len(part))
+	for i, c := range part {
+		columns[i] = table.ColumnConfig{Number: i + 1, WidthMax: c.width, WidthMaxEnforcer: text.WrapSoft,
+			Align: text.AlignRight, AlignHeader: text.AlignRight}
+		if c.words {
+			columns[i].Align, columns[i].AlignHeader = text.AlignLeft, text.AlignLeft
 		}
 	}
 	t.SetColumnConfigs(columns)
-	if facts == nil {
+
+	cells := func(row []string) (out table.Row) {
+		for _, c := range part {
+			cell := ""
+			if c.at < len(row) {
+				cell = Plain(row[c.at])
+			}
+			out = append(out, cell)
+		}
+		return out
+	}
+	if strings.Join(head, "") != "" {
 		t.AppendHeader(cells(head))
 	}
 	for _, row := range rows {
 		t.AppendRow(cells(row))
 	}
-	p.b.WriteString(t.Render() + "\n")
+	for line := range strings.SplitSeq(t.Render(), "\n") {
+		p.b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
 }
 
-// widthsOf is the width of the widest cell of each column of the first row.
-func widthsOf(rows [][]string) []int {
-	widths := make([]int, len(rows[0]))
+// paragraphs writes a row as what it is of, and a line for each further cell that says something.
+func (p *Page) paragraphs(head []string, rows [][]string) {
 	for _, row := range rows {
-		for i, cell := range row {
-			widths[i] = max(widths[i], text.StringWidth(cell))
+		p.Line("", row[0])
+		for i, cell := range row[1:] {
+			mark := "  "
+			if head[i+1] != "" {
+				mark += head[i+1] + ": "
+			}
+			p.Line(mark, cell)
 		}
 	}
-	return widths
-}
-
-func pick(row []string, columns []int) []string {
-	out := make([]string, len(columns))
-	for i, c := range columns {
-		if c < len(row) {
-			out[i] = row[c]
-		}
-	}
-	return out
-}
-
-func pickAll(rows [][]string, columns []int) [][]string {
-	out := slices.Clone(rows)
-	for i := range out {
-		out[i] = pick(out[i], columns)
-	}
-	return out
-}
-
-func cells(row []string) table.Row {
-	out := make(table.Row, len(row))
-	for i := range row {
-		out[i] = Plain(row[i])
-	}
-	return out
 }
