@@ -8,7 +8,7 @@
 //  2. [Run] runs the [Checks] one by one. A check that lacks an input is skipped,
 //     with the reason. Every other check returns a [Finding].
 //  3. The [Result] identifies the rows by their digest and the file by its hash. It
-//     is written as JSON, as text, or as a [Page].
+//     is written as JSON, and [Page] lays it out for people.
 //
 // A check can refute a release and never prove one safe. It fails when it found a
 // way to learn something, passes when it found none, and is inconclusive when it
@@ -20,7 +20,7 @@
 //   - case.go: what is judged and what the judge knows: the source log, imported anew, and
 //     the rows that the output was made from
 //   - output.go: the file that is judged: its kind by content, its tier, digest and hash
-//   - result.go: the findings: pass, fail, inconclusive or skipped, as JSON and text
+//   - result.go: the findings: pass, fail, inconclusive or skipped, as JSON
 //   - page.go: the result as a page: verdict, checks, the first rows
 //   - pagefields.go: the page's fields of the source and columns: what became of each
 //   - pagerisks.go: the page's change of totals, measured risks, and answers to opinion

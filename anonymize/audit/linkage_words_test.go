@@ -16,11 +16,6 @@ import (
 // Figures of linkage as people read them.
 func TestWordsOfLinkage(t *testing.T) {
 	for want, got := range map[string]string{
-		"by time: 12.50 % of 80 requests unique, 25.00 % in classes below 11, smallest class 2, risk at most 0.5, on average 0.0333": setRisk{
-			Known: "time", Of: "requests", N: 80, Unique: 0.125, BelowK: 0.25, K: 11, Smallest: 2, MaxRisk: 0.5, Average: 1. / 30}.String(),
-		"3 × (time): 12.5 % of the sessions (95 %: 10.0 to 20.0)": pointRisk{Known: "time", Points: 3, Unique: 0.125, Low: 0.1, High: 0.2}.String(),
-		"all columns: 12.50 % unique":                             columnRisk{"", 0.125, 1}.String(),
-		"without turn: 12.50 %":                                   columnRisk{"turn", 0.125, 1}.String(),
 		"5 rows a side; synthetic precision 0.100, recall 0.200; held out precision 0.300, recall 0.400": attackResult{Rows: 5,
 			Synthetic: attackScore{Precision: 0.1, Recall: 0.2}, HeldOut: attackScore{Precision: 0.3, Recall: 0.4}}.String(),
 	} {

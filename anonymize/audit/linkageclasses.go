@@ -2,7 +2,6 @@ package audit
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 
@@ -134,10 +133,3 @@ func (c *classCounter) risk(known, of string, k int) setRisk {
 
 // mixKey is a step of a hash over the parts of a key: h of those before, and x.
 func mixKey(h, x uint64) uint64 { return sample.Mix64((h ^ x) + sample.Golden) }
-
-// String is a line for people.
-func (s setRisk) String() string {
-	return fmt.Sprintf("by %s: %.2f %% of %d %s unique, %.2f %% in classes below %d, smallest class %d, risk at most "+
-		"%.3g, on average %.3g",
-		s.Known, 100*s.Unique, s.N, s.Of, 100*s.BelowK, s.K, s.Smallest, s.MaxRisk, s.Average)
-}

@@ -235,11 +235,3 @@ func (l *linkageRisks) words() string {
 	}
 	return s
 }
-
-// String is a line for people.
-func (c columnRisk) String() string {
-	if c.Column == "" {
-		return fmt.Sprintf("all columns: %.2f %% unique", 100*c.Unique)
-	}
-	return fmt.Sprintf("without %s: %.2f %%", c.Column, 100*c.Unique)
-}

@@ -3,7 +3,6 @@ package audit
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 
@@ -21,12 +20,6 @@ type pointRisk struct {
 	Low     float64 `json:"low"` // of the interval of 95 %
 	High    float64 `json:"high"`
 	Sampled float64 `json:"sampled_sessions_share"` // below 1, Unique is too high rather than too low
-}
-
-// String is a line for people.
-func (p pointRisk) String() string {
-	return fmt.Sprintf("%d × (%s): %.1f %% of the sessions (95 %%: %.1f to %.1f)", p.Points, p.Known, 100*p.Unique,
-		100*p.Low, 100*p.High)
 }
 
 const (

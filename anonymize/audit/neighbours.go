@@ -74,7 +74,7 @@ type neighbourhood struct {
 	lines *datasets.Lines // nil where the log cannot be changed before it is read
 	fig   Figures
 	units int
-	most  lines[shift]
+	most  []shift
 }
 
 // judge compares the source with its neighbours. A nil finding says that nothing moved too far.

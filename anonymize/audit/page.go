@@ -14,36 +14,41 @@ import (
 )
 
 // Page lays a result out for whoever must answer for a release, such as a data
-// protection officer: the verdict, what became of each field of the source, rows
-// as they were released, the checks, and what risks are left, in the terms of
+// protection officer: whether a check failed and why, what became of each field of the
+// source, rows as they were released, the checks, and what risks are left, in the terms of
 // opinion 05/2014 of the Article 29 working party. It reads the output again; where
 // the case holds what it was made of, totals of both stand side by side, and then
-// the page is no more public than the source.
+// the page is no more public than the source. What cannot be read leaves a note; only a stop is an error.
 func Page(ctx context.Context, c *Case, r *Result) (*page.Page, error) {
 	card, err := anonymize.ParseCard(c.Output.Meta["card"], c.Output.Meta["card_sha256"])
 	s := sheet{c: c, r: r, card: card, carded: err == nil}
 	p := &page.Page{
-		Title: "Privacy audit", Headline: strings.TrimSuffix(r.answer(), "."),
-		Lead: "What an output reveals about the people behind it: what was done to each field, which attacks were " +
-			"tried, and which risks are left.",
-		Facts: s.facts(), Notes: s.verdict(), Table: s.firstChecks(),
+		Title: "Privacy audit", Headline: r.answer(), Verdict: s.findings(),
+		Facts: s.facts(), Notes: s.notes(), Table: s.firstChecks(),
 		About: []page.Group{{Title: "Audit", Facts: s.about()}},
 	}
 	rows, err := s.rows()
-	if err != nil {
-		return nil, err
-	}
+	c.unread(&rows, "Rows as released", err)
 	change, err := s.change(ctx)
-	if err != nil {
-		return nil, err
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
 	}
-	for _, section := range []page.Section{s.checks(), s.sourceFields(), s.columns(), rows, change, s.hiding(),
-		s.opinion(), s.risks()} {
+	c.unread(&change, "Before and after", err)
+	for _, section := range []page.Section{s.checks(), s.measured(), s.sourceFields(), s.columns(), rows, change,
+		s.hiding(), s.opinion(), s.risks()} {
 		if len(section.Tables)+len(section.Plots)+len(section.Notes)+len(section.Text) > 0 {
 			p.Sections = append(p.Sections, section)
 		}
 	}
 	return p, nil
+}
+
+// unread says in place of a section why it could not be made.
+func (c *Case) unread(section *page.Section, title string, err error) {
+	if err != nil {
+		*section = page.Section{Title: title, Notes: []page.Note{{Level: page.Warn,
+			Text: sentence("what this section says could not be read: " + c.withoutPaths(err.Error()))}}}
+	}
 }
 
 // A sheet is what a page is made of.
@@ -106,23 +111,27 @@ var tierWords = map[string]string{
 	anonymize.Public:   "made by a differentially private model; no row is real",
 }
 
-// verdict is what to do.
-func (s *sheet) verdict() []page.Note {
-	var out []page.Note
-	failed, open := s.r.Count(Fail), s.r.Count(Inconclusive)
-	switch {
-	case failed > 0:
-		out = append(out, page.Note{Level: page.Bad,
-			Text: fmt.Sprintf("%s failed: do not share the output.", page.Many(int64(failed), "check"))})
-	case open > 0:
-		out = append(out, page.Note{Level: page.Warn,
-			Text: fmt.Sprintf("No check failed, but %s could not have found anything: see why below before the "+
-				"output is released.", page.Many(int64(open), "check"))})
-	case s.r.Count(Pass) == 0:
-		out = append(out, page.Note{Level: page.Warn, Text: "No check was run."})
-	default:
-		out = append(out, page.Note{Level: page.Good,
-			Text: "No way in was found. A check can refute and never prove: the risks that are left are below."})
+// findings are those that need a look: what failed, and what could not have found anything.
+func (s *sheet) findings() (out []page.Note) {
+	for _, of := range []struct {
+		Status
+		page.Level
+		what string
+	}{{Fail, page.Bad, " failed"}, {Inconclusive, page.Warn, " was inconclusive"}} {
+		for _, f := range s.r.Findings {
+			if f.Status == of.Status {
+				out = append(out, page.Note{Level: of.Level, Word: f.Check + of.what, Text: sentence(f.Why)})
+			}
+		}
+	}
+	return out
+}
+
+// notes are what else to know before the output is released.
+func (s *sheet) notes() (out []page.Note) {
+	if s.r.Count(Fail) == 0 && s.r.Count(Pass) > 0 {
+		out = append(out, page.Note{Level: page.Info,
+			Text: "A check can refute and never prove: the risks that are left are below."})
 	}
 	if n := s.r.Count(Skipped); n > 0 && s.c.Log == nil && s.c.Internal == nil {
 		out = append(out, page.Note{Level: page.Info,
@@ -153,6 +162,17 @@ func (s *sheet) checks() page.Section {
 	return page.Section{Title: "Checks",
 		Text:   []string{"Each of these tries to break the output the way somebody who got hold of it would."},
 		Tables: []page.Table{t}}
+}
+
+// measured has the figures of the checks.
+func (s *sheet) measured() page.Section {
+	rows := s.r.figures()
+	if len(rows) == 0 {
+		return page.Section{}
+	}
+	return page.Section{Title: "What the checks measured", Tables: []page.Table{{Caption: "Figures of each check",
+		Folded: true, Head: []string{"Check", "Figure", "Value"}, Rows: rows,
+		Align: []page.Align{page.Left, page.Left, page.Left}}}}
 }
 
 // sentence makes one of a clause.

@@ -50,18 +50,13 @@ func TestFactsOfAPage(t *testing.T) {
 	}
 }
 
-// The verdict is that of the worst check, and says what the judge did not have.
+// What failed and what was inconclusive is said first, and then what the judge did not have.
 func TestVerdicts(t *testing.T) {
-	pass, fail, open, skip := Finding{Status: Pass}, Finding{Status: Fail}, Finding{Status: Inconclusive}, Finding{Status: Skipped}
-	good := page.Note{Level: page.Good, Text: "No way in was found. A check can refute and never prove: the risks that are left are below."}
-	alone := page.Note{Level: page.Info, Text: "The audit had the output alone. Checks that compare it with its source were skipped; whoever has the source can run them."}
-	bad := func(s string) page.Note {
-		return page.Note{Level: page.Bad, Text: s + " failed: do not share the output."}
-	}
-	unsure := func(s string) page.Note {
-		return page.Note{Level: page.Warn, Text: "No check failed, but " + s + " could not have found anything: see why below before the output is released."}
-	}
-	none := page.Note{Level: page.Warn, Text: "No check was run."}
+	pass, fail, open, skip := Finding{Status: Pass}, Finding{Check: "a", Status: Fail, Why: "it is"}, Finding{Check: "b", Status: Inconclusive, Why: "it may be"}, Finding{Status: Skipped}
+	info := func(s string) page.Note { return page.Note{Level: page.Info, Text: s} }
+	good := info("A check can refute and never prove: the risks that are left are below.")
+	alone := info("The audit had the output alone. Checks that compare it with its source were skipped; whoever has the source can run them.")
+	bad, unsure := page.Note{Level: page.Bad, Word: "a failed", Text: "It is."}, page.Note{Level: page.Warn, Word: "b was inconclusive", Text: "It may be."}
 	for name, c := range map[string]struct {
 		findings []Finding
 		of       Case
@@ -69,18 +64,17 @@ func TestVerdicts(t *testing.T) {
 		want     []page.Note
 	}{
 		"passed":                {[]Finding{pass, pass}, Case{}, "partner", []page.Note{good}},
-		"failed":                {[]Finding{pass, open, fail}, Case{}, "partner", []page.Note{bad("1 check")}},
-		"two failed":            {[]Finding{fail, fail, skip}, Case{}, "partner", []page.Note{bad("2 checks"), alone}},
-		"inconclusive":          {[]Finding{open, pass}, Case{}, "partner", []page.Note{unsure("1 check")}},
-		"two are":               {[]Finding{open, open}, Case{}, "partner", []page.Note{unsure("2 checks")}},
-		"none":                  {nil, Case{}, "partner", []page.Note{none}},
-		"skipped":               {[]Finding{skip}, Case{}, "partner", []page.Note{none, alone}},
+		"failed":                {[]Finding{pass, open, fail}, Case{}, "partner", []page.Note{bad, unsure}},
+		"two failed":            {[]Finding{fail, fail, skip}, Case{}, "partner", []page.Note{bad, bad, alone}},
+		"inconclusive":          {[]Finding{open, pass}, Case{}, "partner", []page.Note{unsure, good}},
+		"none":                  {nil, Case{}, "partner", nil},
+		"skipped":               {[]Finding{skip}, Case{}, "partner", []page.Note{alone}},
 		"skipped with a log":    {[]Finding{skip, pass}, Case{Log: &Log{}}, "partner", []page.Note{good}},
 		"skipped with a trace":  {[]Finding{skip, pass}, Case{Internal: &trace.Trace{}}, "partner", []page.Note{good}},
 		"passed, for the house": {[]Finding{pass}, Case{}, "internal", []page.Note{good, {Level: page.Warn, Text: "Tier internal is pseudonymised data: it stays personal data, and is not for release."}}},
 	} {
 		s := sheet{c: &c.of, r: &Result{Tier: c.tier, Findings: c.findings}}
-		if got := s.verdict(); !reflect.DeepEqual(got, c.want) {
+		if got := append(s.findings(), s.notes()...); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
 	}
@@ -253,8 +247,8 @@ func TestHidingOfAPage(t *testing.T) {
 	set := func(known string, unique float64) setRisk {
 		return setRisk{Known: known, Of: "requests", Unique: unique, K: 11, BelowK: 0.25, Smallest: 3, MaxRisk: 0.5, Average: 0.125}
 	}
-	fig := Figures{"sets": lines[setRisk]{set("a", 0.5), set("b", 0)}, "columns": lines[columnRisk]{{"", 0.75, 1}, {"model", 0.5, 1}},
-		"points": lines[pointRisk]{{Known: lengthsKnown, Points: 1, Unique: 0.25}, {Known: lengthsKnown, Points: 2, Unique: 0.5}, {Known: "x", Points: 1, Unique: 1}}}
+	fig := Figures{"sets": []setRisk{set("a", 0.5), set("b", 0)}, "columns": []columnRisk{{"", 0.75, 1}, {"model", 0.5, 1}},
+		"points": []pointRisk{{Known: lengthsKnown, Points: 1, Unique: 0.25}, {Known: lengthsKnown, Points: 2, Unique: 0.5}, {Known: "x", Points: 1, Unique: 1}}}
 	s := sheet{r: &Result{Findings: []Finding{{Check: "card"}, {Check: "linkage", Figures: fig}}}}
 	got := s.hiding()
 	table := page.Table{Head: []string{"Somebody who knows", "unique", "in classes below 11", "smallest class", "risk at most", "risk on average"},
@@ -262,14 +256,17 @@ func TestHidingOfAPage(t *testing.T) {
 		Rows:  [][]string{{"a, of requests", "50 %", "25 %", "3", "50 %", "12.5 %"}, {"b, of requests", "0 %", "25 %", "3", "50 %", "12.5 %"}}}
 	columns := page.Table{Caption: "Which column makes requests unique: how many are by all of these together, and how many still are without one",
 		Head: []string{"Left out", "unique"}, Align: []page.Align{page.Left, page.Right}, Rows: [][]string{{"none", "75 %"}, {"model", "50 %"}}}
-	if got.Title != "How well requests hide" || !reflect.DeepEqual(got.Tables, []page.Table{table, columns}) || len(got.Text) != 1 {
+	if got.Title != "How well requests hide" || !reflect.DeepEqual(got.Tables[:2], []page.Table{table, columns}) || len(got.Text) != 1 {
 		t.Errorf("%+v, want %+v", got, table)
+	}
+	if got, want := got.Tables[2].Rows[1], []string{lengthsKnown, "2", "50 %", "0 %", "0 %"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 	out := []page.Series{{Name: lengthsKnown, X: []float64{1, 2}, Y: []float64{25, 50}}, {Name: "x", X: []float64{1}, Y: []float64{100}}}
 	if len(got.Plots) != 1 || !reflect.DeepEqual(got.Plots[0].Series, out) || got.Plots[0].Title != "Sessions that a few requests single out" || got.Plots[0].YUnit != "%" {
 		t.Errorf("%+v, want %+v", got.Plots, out)
 	}
-	fig["points"] = lines[pointRisk]{{Known: lengthsKnown, Points: 1}}
+	fig["points"] = []pointRisk{{Known: lengthsKnown, Points: 1}}
 	if got := s.hiding(); got.Plots != nil {
 		t.Errorf("a plot of one point each: %+v", got.Plots)
 	}
@@ -339,7 +336,11 @@ func TestSectionsOfAPage(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 	c.Output.Trace.Close()
-	if p, err := Page(t.Context(), c, &r); err == nil {
-		t.Errorf("rows that cannot be read: %+v", p)
+	p, err := Page(t.Context(), c, &r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if unread := sectionOf(t, p, "Rows as released"); len(unread.Notes) != 1 || strings.Contains(unread.Notes[0].Text, "/") {
+		t.Errorf("rows that cannot be read: %+v", unread)
 	}
 }

@@ -45,8 +45,8 @@ func TestPageOfRelease(t *testing.T) {
 	c := drawnCase(t, src, anonymize.UnitUser, nil)
 	p, html := auditPage(t, c, "card", "times")
 	pagetest.FirstScreen(t, "audit", p, "No check failed", "✓ passed")
-	if p.Notes[0].Level != page.Good || !strings.Contains(html, "sessions drawn from noisy counts, none of them real; for a partner under contract") {
-		t.Errorf("the verdict is %+v", p.Notes)
+	if len(p.Verdict) > 0 || !strings.Contains(html, "sessions drawn from noisy counts, none of them real; for a partner under contract") {
+		t.Errorf("the verdict is %+v", p.Verdict)
 	}
 	card, err := anonymize.ParseCard(c.Output.Meta["card"], c.Output.Meta["card_sha256"])
 	if err != nil {
@@ -82,12 +82,12 @@ func TestPageOfRelease(t *testing.T) {
 func TestPageVerdict(t *testing.T) {
 	src := linkHouse(t)
 	bad := drawnCase(t, src, anonymize.UnitUser, func(rows []trace.Request) { rows[7].Model = "Jane" })
-	if p, _ := auditPage(t, bad, "free-text"); p.Notes[0].Level != page.Bad {
-		t.Errorf("with a name: %+v", p.Notes)
+	if p, _ := auditPage(t, bad, "free-text"); p.Verdict[0].Level != page.Bad || p.Verdict[0].Word != "free-text failed" {
+		t.Errorf("with a name: %+v", p.Verdict)
 	}
 	bad.Internal = nil
 	p, _ := auditPage(t, bad, "times")
-	if len(p.Notes) != 2 || p.Notes[0].Level != page.Warn || p.Notes[1].Level != page.Info {
+	if len(p.Notes) != 1 || p.Notes[0].Level != page.Info {
 		t.Errorf("somebody outside: %+v", p.Notes)
 	}
 	if slices.ContainsFunc(p.Sections, func(s page.Section) bool { return s.Title == "Before and after" }) {
@@ -106,7 +106,7 @@ func TestPageVerdict(t *testing.T) {
 	}
 	defer o.Close()
 	p, _ = auditPage(t, &Case{Output: o}, "card")
-	if p.Notes[0].Level != page.Bad || !slices.ContainsFunc(p.Notes, func(n page.Note) bool { return strings.Contains(n.Text, "stays personal data") }) {
+	if p.Verdict[0].Level != page.Bad || !slices.ContainsFunc(p.Notes, func(n page.Note) bool { return strings.Contains(n.Text, "stays personal data") }) {
 		t.Errorf("a trace of the house without rows and card: %+v", p.Notes)
 	}
 }

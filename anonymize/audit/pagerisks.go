@@ -86,7 +86,7 @@ func (s *sheet) hiding() page.Section {
 		return page.Section{}
 	}
 	fig := s.r.Findings[i].Figures
-	sets, _ := fig["sets"].(lines[setRisk])
+	sets, _ := fig["sets"].([]setRisk)
 	if len(sets) == 0 {
 		return page.Section{}
 	}
@@ -100,7 +100,7 @@ func (s *sheet) hiding() page.Section {
 	columns := page.Table{Caption: "Which column makes requests unique: how many are by all of these together, and " +
 		"how many still are without one", Head: []string{"Left out", "unique"},
 		Align: []page.Align{page.Left, page.Right}}
-	list, _ := fig["columns"].(lines[columnRisk])
+	list, _ := fig["columns"].([]columnRisk)
 	for _, c := range list {
 		name := c.Column
 		if name == "" {
@@ -108,11 +108,20 @@ func (s *sheet) hiding() page.Section {
 		}
 		columns.Rows = append(columns.Rows, []string{name, page.Percent(c.Unique)})
 	}
-	out := page.Section{Title: "How well requests hide", Tables: []page.Table{t, columns},
+	known := page.Table{Caption: "How many sessions a few of their requests single out, of those that have so many",
+		Head:  []string{"Known of each", "requests", "singled out", "at least", "at most"},
+		Align: []page.Align{page.Left, page.Right, page.Right, page.Right, page.Right}}
+	points, _ := fig["points"].([]pointRisk)
+	for _, r := range points {
+		known.Rows = append(known.Rows, []string{r.Known, fmt.Sprint(r.Points), page.Percent(r.Unique),
+			page.Percent(r.Low), page.Percent(r.High)})
+	}
+	out := page.Section{Title: "How well requests hide", Tables: []page.Table{t, columns}, Plots: pointPlots(points),
 		Text: []string{"Requests that look the same to somebody who knows so much of them are a class. Who is alone " +
 			"in a class can be found; in a class of eleven a guess is right once in eleven times."}}
-	points, _ := fig["points"].(lines[pointRisk])
-	out.Plots = pointPlots(points)
+	if len(points) > 0 {
+		out.Tables = append(out.Tables, known)
+	}
 	return out
 }
 

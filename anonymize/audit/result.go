@@ -7,8 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
-	"reprise/trace/textpage"
 )
 
 // resultSchema names the layout of a [Result].
@@ -104,17 +102,6 @@ func broken(err error) Finding {
 	return f
 }
 
-// lines are figures that are printed one below the other.
-type lines[T fmt.Stringer] []T
-
-func (l lines[T]) String() string {
-	var b strings.Builder
-	for _, v := range l {
-		b.WriteString("\n" + v.String())
-	}
-	return b.String()
-}
-
 // WriteJSON writes the result as one indented object.
 func (r *Result) WriteJSON(w io.Writer) error {
 	enc := json.NewEncoder(w)
@@ -123,29 +110,13 @@ func (r *Result) WriteJSON(w io.Writer) error {
 	return enc.Encode(r)
 }
 
-// WriteText writes the result for people: whether a check failed, the findings that need
-// a look, and the names of the others, in [textpage.AnswerLines] lines at most. With
-// details it writes every finding with its figures.
-func (r *Result) WriteText(w io.Writer, o textpage.Options) error {
-	p := textpage.New(o)
-	p.Line("", r.answer())
-	p.Line("  ", fmt.Sprintf("%s of tier %s, file sha256:%s", r.Kind, orNone(r.Tier), r.FileSHA256))
-	if o.Details {
-		if r.Digest != "" {
-			p.Line("  ", "rows "+r.Digest)
-		}
-		r.writeDetails(p)
-	} else {
-		r.writeAnswer(p, o.Rest)
-	}
-	_, err := p.WriteTo(w)
-	return err
-}
-
 // answer is whether a check failed, and how many there were.
 func (r *Result) answer() string {
 	ran := len(r.Findings) - r.Count(Skipped)
 	says := fmt.Sprintf("No check failed: %d of %d that ran passed", r.Count(Pass), ran)
+	if ran == 0 {
+		says = "No check was run"
+	}
 	if n := r.Count(Fail); n > 0 {
 		says = fmt.Sprintf("Do not share this: %d of %d checks that ran failed", n, ran)
 	}
@@ -154,60 +125,28 @@ func (r *Result) answer() string {
 			says += fmt.Sprintf(", %d %s", n, s)
 		}
 	}
-	return says + "."
+	return says
 }
 
-// writeAnswer writes what failed, what was inconclusive, and what passed, of that a line each, then
-// the names of the checks that were skipped.
-func (r *Result) writeAnswer(p *textpage.Page, rest string) {
-	p.Blank()
-	var skipped []string
-	for _, status := range []Status{Fail, Inconclusive, Pass} {
-		for _, f := range r.Findings {
-			mark := fmt.Sprintf("%-12s  %-16s  ", f.Status, f.Check)
-			switch {
-			case f.Status != status:
-			case status == Pass:
-				p.LineAtMost(1, mark, f.Why)
-			default:
-				p.Line(mark, f.Why)
-			}
-		}
-	}
+// figures are what the checks measured, a row for each figure: the check, its name and its value.
+func (r *Result) figures() (rows [][]string) {
 	for _, f := range r.Findings {
-		if f.Status == Skipped {
-			skipped = append(skipped, f.Check)
-		}
-	}
-	if len(skipped) > 0 {
-		p.Line(fmt.Sprintf("%-12s  ", Skipped), strings.Join(skipped, ", "))
-	}
-	p.Blank()
-	p.Line("", rest)
-}
-
-func (r *Result) writeDetails(p *textpage.Page) {
-	p.Blank()
-	for _, f := range r.Findings {
-		p.Line(fmt.Sprintf("%-12s  %-16s  ", f.Status, f.Check), f.Why)
 		for _, name := range slices.Sorted(maps.Keys(f.Figures)) {
-			for i, line := range strings.Split(fmt.Sprintf("%s: %v", strings.ReplaceAll(name, "_", " "),
-				shown(f.Figures[name])), "\n") {
-				p.Line(strings.Repeat(" ", 15+min(i, 1)*2), strings.TrimSpace(line))
+			says := ""
+			switch v := f.Figures[name].(type) {
+			case []setRisk, []columnRisk, []pointRisk: // have tables of their own
+				continue
+			case float64:
+				says = fmt.Sprintf("%.4g", v)
+			case []string:
+				says = strings.Join(v, ", ")
+			default:
+				says = strings.Trim(fmt.Sprint(v), "[]")
 			}
+			rows = append(rows, []string{f.Check, strings.ReplaceAll(name, "_", " "), says})
 		}
 	}
-}
-
-// shown is a figure as a person reads it.
-func shown(v any) any {
-	switch v := v.(type) {
-	case float64:
-		return fmt.Sprintf("%.4g", v)
-	case []string:
-		return strings.Join(v, ", ")
-	}
-	return v
+	return rows
 }
 
 func orNone(s string) string {

@@ -6,11 +6,9 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-
-	"reprise/trace/textpage"
 )
 
-// A result reads back as it was, and its text names every check with its reason.
+// A result reads back as it was, and its figures are a row each but for those that have a table.
 func TestResultWrites(t *testing.T) {
 	r := Result{Schema: resultSchema, Version: "1", Kind: kindTrace, Tier: "partner", Digest: "sha256:00", FileSHA256: "11", Findings: []Finding{
 		{Check: "a", Status: Pass, Why: "k < 3 & more", Figures: Figures{"share": 0.25, "found_in": []string{"x", "y"}}},
@@ -30,15 +28,9 @@ func TestResultWrites(t *testing.T) {
 	if !reflect.DeepEqual(r, back) {
 		t.Errorf("read back as %+v", back)
 	}
-	r.Findings[0].Figures = Figures{"share": 0.25, "found_in": []string{"x", "y"}}
-	out.Reset()
-	if err := r.WriteText(&out, textpage.Options{Details: true}); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"trace of tier partner", "pass          a ", "fail          b ", "because", "no source", "share: 0.25", "found in: x, y", "Do not share this: 1 of 2 checks that ran failed, 1 skipped."} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("the text lacks %q:\n%s", want, out.String())
-		}
+	r.Findings[0].Figures = Figures{"share": 0.25, "found_in": []string{"x", "y"}, "shifts": []shift{{Statistic: "s", L1: 1}}, "sets": []setRisk{{}}}
+	if got, want := r.figures(), [][]string{{"a", "found in", "x, y"}, {"a", "share", "0.25"}, {"a", "shifts", "s by 1 of 0 (squares 0 of 0)"}}; !reflect.DeepEqual(got, want) {
+		t.Errorf("the figures are %q", got)
 	}
 	if !r.Failed() || (&Result{Findings: []Finding{{Status: Inconclusive}, {Status: Skipped}}}).Failed() {
 		t.Error("a result fails when a check failed, and only then")

@@ -143,11 +143,11 @@ func (f *auditFlags) audit(cmd *cobra.Command, path string, others []string) err
 			return err
 		}
 	}
+	page, err := audit.Page(cmd.Context(), c, &r)
+	if err != nil {
+		return err
+	}
 	if f.html != "" {
-		page, err := audit.Page(cmd.Context(), c, &r)
-		if err != nil {
-			return err
-		}
 		if err := cli.WriteOutputMode(cmd, f.html, mode, page.Write); err != nil {
 			return err
 		}
@@ -155,7 +155,7 @@ func (f *auditFlags) audit(cmd *cobra.Command, path string, others []string) err
 	if f.json {
 		err = r.WriteJSON(cmd.OutOrStdout())
 	} else if f.result != cli.Standard {
-		err = r.WriteText(cmd.OutOrStdout(),
+		err = page.WriteText(cmd.OutOrStdout(),
 			cli.TextOptions(cmd, "Every check with its figures: --details. Page: --html FILE."))
 	}
 	switch {

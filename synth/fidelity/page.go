@@ -107,7 +107,7 @@ func (f Report) about() (facts []page.Fact) {
 	for _, s := range f.sides() {
 		if s.Tier != "" {
 			facts = append(facts, page.Fact{Label: s.name + "'s tier", Value: s.Tier,
-				Note: "this page is no more public than that"})
+				Note: "this report is no more public than that"})
 		}
 		if s.Digest != "" {
 			facts = append(facts, page.Fact{Label: s.name + "'s digest", Value: s.Digest, Note: "of its rows"})

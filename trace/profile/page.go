@@ -119,7 +119,7 @@ func (h *sheet) facts() (out []page.Fact) {
 	if g := h.Sessions; g != nil {
 		put(true, "Sessions", page.Count(g.Sessions), page.Fixed(g.Turns.Mean, 2)+" turns on average")
 	}
-	put(h.Tier != "", "Tier", h.Tier, "this page is no more public than that")
+	put(h.Tier != "", "Tier", h.Tier, "this report is no more public than that")
 	return out
 }
 

@@ -32,7 +32,7 @@ var framed, bare = func() (framed, bare table.Style) {
 // number from 0. A row may be shorter than the head, and a head without words is left out.
 //
 // A table of figures that is wider than the page is written in parts, one below the other, each with
-// the first column. One whose words leave no room has a paragraph for each row.
+// the first column. One of words for the most part, which leave no room, has a paragraph for each row.
 func (p *Page) Table(title string, head []string, rows [][]string, words ...int) {
 	if len(rows) == 0 {
 		return
@@ -59,29 +59,45 @@ func (p *Page) Facts(title string, rows [][]string) {
 	}
 }
 
-// A column is a column of a table, and how wide it is set.
+// A column is a column of a table: how wide it is set, how wide its widest cell is, and how narrow it
+// may be, where its words are wrapped.
 type column struct {
-	at, width int
-	words     bool
+	at, width, natural, least int
+	words                     bool
+}
+
+// columns are those of a table, as wide as they may be.
+func (p *Page) columns(head []string, rows [][]string, words []int) []column {
+	all := make([]column, len(head))
+	for i := range all {
+		c := &all[i]
+		*c = column{at: i, words: i == 0 || slices.Contains(words, i), natural: text.StringWidth(head[i])}
+		for _, row := range rows {
+			if i < len(row) {
+				c.least = max(c.least, text.StringWidth(row[i]))
+			}
+		}
+		c.natural = max(c.natural, c.least)
+
+		most := narrowest
+		if i == 0 {
+			most = p.width / 2 // names are wrapped as little as can be
+		}
+		c.least = min(c.least, most)
+		for word := range strings.FieldsSeq(head[i]) {
+			c.least = max(c.least, text.StringWidth(word))
+		}
+		c.width = c.natural
+	}
+	return all
 }
 
 // draw writes a table by its style, in parts or as paragraphs where it is too wide.
 func (p *Page) draw(style *table.Style, head []string, rows [][]string, words []int) {
-	all := make([]column, len(head))
-	for i := range all {
-		all[i] = column{at: i, words: i == 0 || slices.Contains(words, i)}
-		for _, row := range append([][]string{head}, rows...) {
-			if i < len(row) {
-				all[i].width = max(all[i].width, text.StringWidth(row[i]))
-			}
-		}
-	}
-
-	parts := p.parts(all, style)
-	crowded := len(words) > 0 && (len(parts) > 1 || slices.ContainsFunc(parts[0], func(c column) bool {
-		return c.words && all[c.at].width > tallest*c.width
-	}))
-	if crowded {
+	parts := p.parts(p.columns(head, rows, words), style)
+	if 2*(len(words)+1) > len(head) && (len(parts) > 1 || slices.ContainsFunc(parts[0], func(c column) bool {
+		return c.words && c.natural > tallest*c.width
+	})) {
 		p.paragraphs(head, rows)
 		return
 	}
@@ -90,28 +106,23 @@ func (p *Page) draw(style *table.Style, head []string, rows [][]string, words []
 	}
 }
 
-// parts are the columns of each part of a table that is as wide as the page at most, with their widths:
-// those that are wider than [narrowest] share what the others leave.
+// parts are the columns of each part of a table that is as wide as the page at most, with their widths.
 func (p *Page) parts(all []column, style *table.Style) (parts [][]column) {
 	gap, frame := 2, -2
 	if style == &framed {
 		gap, frame = 3, 1
 	}
-	taken := func(part []column) int {
-		sum := frame
-		for i, c := range part {
-			least := narrowest
-			if i == 0 {
-				least = p.width / 2 // names are wrapped as little as can be
-			}
-			sum += min(c.width, least) + gap
+	room := func(part []column) int {
+		left := p.width - frame
+		for _, c := range part {
+			left -= c.least + gap
 		}
-		return sum
+		return left
 	}
 
 	part := all[:1:1]
 	for _, c := range all[1:] {
-		if next := append(slices.Clone(part), c); taken(next) <= p.width || len(part) == 1 {
+		if next := append(slices.Clone(part), c); room(next) >= 0 || len(part) == 1 {
 			part = next
 		} else {
 			parts, part = append(parts, part), []column{all[0], c}
@@ -120,18 +131,32 @@ func (p *Page) parts(all []column, style *table.Style) (parts [][]column) {
 	parts = append(parts, part)
 	for i := range parts {
 		parts[i] = slices.Clone(parts[i])
-		share(parts[i], p.width-frame-gap*len(parts[i]))
+		share(parts[i], room(parts[i]))
 	}
 	return parts
 }
 
-// share brings the sum of the widths within the room that there is, by what the widest take.
+// share sets the widths of columns: each has what it needs at least, and the narrowest take first from
+// the room that is left.
 func share(part []column, room int) {
-	widest := slices.SortedFunc(slices.Values(part), func(a, b column) int { return cmp.Compare(a.width, b.width) })
-	for i, c := range widest {
-		width := max(min(c.width, room/(len(widest)-i)), 1)
-		room -= width
-		part[slices.IndexFunc(part, func(of column) bool { return of.at == c.at })].width = width
+	for i := range part {
+		part[i].width = part[i].least
+	}
+	for ; room > 0; room-- {
+		next := -1
+		for i, c := range part {
+			if c.width < c.natural && (next < 0 || c.width < part[next].width) {
+				next = i
+			}
+		}
+		if next < 0 {
+			return
+		}
+		part[next].width++
+	}
+	for ; room < 0; room++ { // two columns that are too wide even so
+		widest := slices.MaxFunc(part, func(a, b column) int { return cmp.Compare(a.width, b.width) })
+		part[slices.Index(part, widest)].width--
 	}
 }
 
@@ -169,14 +194,19 @@ func (p *Page) drawPart(style *table.Style, part []column, head []string, rows [
 	}
 }
 
-// paragraphs writes a row as what it is of, and a line for each further cell that says something.
+// paragraphs writes a row as what it is of, and a line for each further cell that says something. What
+// a first cell without a head is of is in the second.
 func (p *Page) paragraphs(head []string, rows [][]string) {
 	for _, row := range rows {
-		p.Line("", row[0])
-		for i, cell := range row[1:] {
+		of := 1
+		if head[0] == "" {
+			of = 2
+		}
+		p.Line("", strings.Join(row[:of], " "))
+		for i, cell := range row[of:] {
 			mark := "  "
-			if head[i+1] != "" {
-				mark += head[i+1] + ": "
+			if name := head[i+of]; name != "" {
+				mark += name + ": "
 			}
 			p.Line(mark, cell)
 		}

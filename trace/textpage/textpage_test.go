@@ -51,26 +51,33 @@ in one line?[31m
 	}
 }
 
-// A table that is too wide is parted, and every part names its rows.
+// A head gives way first; then a table that is too wide is parted, and every part names its rows.
 func TestTableIsParted(t *testing.T) {
 	head := []string{"latency", "mean, ms", "p50, ms", "p90, ms", "p95, ms", "p99, ms"}
 	rows := [][]string{{"TTFT from sent", "77.80", "78.00", "121.0", "124.0", "126.0"}, {"E2E", "102.8"}}
 	p := New(Options{Width: 60})
 	p.Table("Latency", head, rows)
 	p.Table("Nothing", head, nil)
+	p.Table("", []string{"", "in GPUs", "behind", "routers"}, [][]string{{strings.Repeat("a", 30), "12345678", "12345678", "12345678"}})
 	want := `Latency
-┌────────────────┬──────────┬─────────┬─────────┬─────────┐
-│ latency        │ mean, ms │ p50, ms │ p90, ms │ p95, ms │
-├────────────────┼──────────┼─────────┼─────────┼─────────┤
-│ TTFT from sent │    77.80 │   78.00 │   121.0 │   124.0 │
-│ E2E            │    102.8 │         │         │         │
-└────────────────┴──────────┴─────────┴─────────┴─────────┘
-┌────────────────┬─────────┐
-│ latency        │ p99, ms │
-├────────────────┼─────────┤
-│ TTFT from sent │   126.0 │
-│ E2E            │         │
-└────────────────┴─────────┘
+┌────────────────┬────────┬────────┬───────┬───────┬───────┐
+│ latency        │ mean,  │ p50,   │ p90,  │ p95,  │ p99,  │
+│                │     ms │     ms │    ms │    ms │    ms │
+├────────────────┼────────┼────────┼───────┼───────┼───────┤
+│ TTFT from sent │  77.80 │  78.00 │ 121.0 │ 124.0 │ 126.0 │
+│ E2E            │  102.8 │        │       │       │       │
+└────────────────┴────────┴────────┴───────┴───────┴───────┘
+
+┌────────────────────────────────┬──────────┬──────────┐
+│                                │  in GPUs │   behind │
+├────────────────────────────────┼──────────┼──────────┤
+│ aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa │ 12345678 │ 12345678 │
+└────────────────────────────────┴──────────┴──────────┘
+┌────────────────────────────────┬──────────┐
+│                                │  routers │
+├────────────────────────────────┼──────────┤
+│ aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa │ 12345678 │
+└────────────────────────────────┴──────────┘
 `
 	if got := written(t, p); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
@@ -99,5 +106,23 @@ func TestFactsAreWrapped(t *testing.T) {
 `
 	if got := written(t, p); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// Words are set left and wrapped; those that leave no room are a paragraph for each row.
+func TestWordsAreWrapped(t *testing.T) {
+	head, long := []string{"", "check", "n", "what was found"}, "no string of the source in any place of the output"
+	p := New(Options{Width: 60})
+	p.Columns(head, [][]string{{"ok", "ids", "7", long}}, 1, 3)
+	p.Table("", head, [][]string{{"ok", "ids", "7", strings.Repeat(long+" ", 5)}}, 1, 3)
+	if got := written(t, p); !strings.HasPrefix(got, `    check  n  what was found
+ok  ids    7  no string of the source in any place of the
+              output
+
+ok ids
+  n: 7
+  what was found: no string of the source in any place of
+                  the output no string`) {
+		t.Error(got)
 	}
 }
