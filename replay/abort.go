@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 
@@ -43,6 +41,9 @@ func abortable(f figure.Figure) bool {
 	return f.Subject == figure.ErrorRate || f.Subject == figure.InFlight ||
 		slices.Contains(abortLatencies, f.Subject) && slices.Contains(abortPercentiles, f.Statistic)
 }
+
+// AbortMetrics are names of figures that conditions can be about.
+func AbortMetrics() []string { return figure.Offered(abortable) }
 
 // ParseConditions reads conditions that are separated by commas, such as
 // error_rate>5%,in_flight>100,p99_ttft>10s, with the names of figures in any spelling. An error
@@ -89,21 +90,13 @@ type aborted struct {
 }
 
 func (a *aborted) Error() string {
-	value := func(v float64) string {
-		switch a.Of.Unit {
-		case figure.Share:
-			return strconv.FormatFloat(math.Round(1e4*v)/100, 'f', -1, 64) + " %"
-		case figure.Requests:
-			return strconv.FormatFloat(v, 'f', 0, 64)
-		}
-		return time.Duration(v * 1e6).Round(time.Microsecond).String()
-	}
+	measured, above := a.Of.FormatLimit(math.Round(a.measured*1e4)/1e4), a.Of.FormatLimit(a.Above)
 	if a.Of.Unit == figure.Requests {
 		return fmt.Sprintf("the condition to abort on holds: at least %s requests were in flight for %d s, above %s",
-			value(a.measured), abortLooks, value(a.Above))
+			measured, abortLooks, above)
 	}
 	return fmt.Sprintf("the condition to abort on holds: %s was %s in %d s with %d requests, above %s",
-		a.Of, value(a.measured), abortLooks, a.requests, value(a.Above))
+		a.Of, measured, abortLooks, a.requests, above)
 }
 
 // An aborter keeps the last looks at a run and holds conditions against them.

@@ -80,7 +80,7 @@ func TestAbort(t *testing.T) {
 		// From row 200 on all fail: after 20 s, 5 % of a window are passed within a second.
 		{"errors", "errors>5%", &fake{fail: func(id int32) bool { return id >= 200 }}, rate, 205, 222, "error_rate was"},
 		{"some errors", "errors>5%", &fake{fail: func(id int32) bool { return id%25 == 0 }}, rate, 0, 0, ""},
-		{"all fail from the start", "errors>5%", &fake{fail: func(int32) bool { return true }}, rate, 95, 112, "error_rate was 100 %"},
+		{"all fail from the start", "errors>5%", &fake{fail: func(int32) bool { return true }}, rate, 95, 112, "error_rate was 100%"},
 		{"too few requests", "errors>5%", &fake{fail: func(int32) bool { return true }}, time.Second, 0, 0, ""},
 		// From row 200 on nothing ends: 50 are in flight 5 s later, and have been for 10 s another 10 later.
 		{"queue", "queue>50", &fake{hold: slow(200, time.Hour)}, rate, 335, 355, "requests were in flight for 10 s"},

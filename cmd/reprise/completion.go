@@ -15,10 +15,12 @@ import (
 	"reprise/cmd/reprise/internal/sets"
 	"reprise/datasets"
 	"reprise/datasets/export"
+	"reprise/replay"
 	"reprise/replay/bench"
 	"reprise/replay/client"
 	"reprise/replay/compare"
 	"reprise/replay/engine"
+	"reprise/replay/figure"
 	"reprise/replay/hardware"
 	"reprise/replay/peer"
 	"reprise/replay/report"
@@ -68,14 +70,13 @@ func completedValues() map[string][]string {
 		"balance": {client.RoundRobin, client.BySession}, "cache": result.Caches(),
 		"connections": {client.Auto, client.PerRequest, client.Pooled, client.Pooled + ":", "per-session"},
 		"instants":    {report.InstantsRead, report.InstantsKernel}, "prime": {"lru", "none"},
-		"live":    {"auto", "on", "off"},
-		"recycle": flags.Recycling(), "waits": flags.Waiting(), "scenario": scenario.Names(),
+		"live": {"auto", "on", "off"}, "recycle": flags.Recycling(), "waits": flags.Waiting(),
+		"scenario":          scenario.Names(),
 		"simulate hardware": gpus, "predict hardware": gpus, "dtype": hardware.DTypes(),
-		"kv-cache-dtype": {"auto", "bf16", "fp8"},
-		"router":         routers, "batching": {"continuous", "static"},
+		"kv-cache-dtype": {"auto", "bf16", "fp8"}, "router": routers, "batching": {"continuous", "static"},
 		"imitate": engine.Imitations(), "quirks": quirks,
 		"definitions": append([]string{flags.OwnDefinitions}, peer.Presets()...), "primary": compare.PrimaryMetrics(),
-		"by":   report.ColumnNames(),
+		"explain": figure.Offered(report.Summarised), "abort-on": replay.AbortMetrics(), "by": report.ColumnNames(),
 		"tier": tiers, "import tier": append([]string{anonymize.Internal, anonymize.Raw}, tiers...), "fit tier": tiers,
 		"unit": {"user", "session", "request"}, "time-unit": {"s", "ms", "us", "ns"}, "rows": {"full", "delta"},
 		"cached-in-input": {"yes", "no"}, "decimal": {"point", "comma"}, "lengths": {anonymize.LengthsUsage,
@@ -85,13 +86,11 @@ func completedValues() map[string][]string {
 		"rate": processes, "arrivals": processes, "process": {"poisson", "constant", "gamma:cv=", "weibull:cv="},
 		"load":   append([]string{"recorded", "sequential", "burst", "concurrency:"}, processes...),
 		"scrape": {"auto", "none", "http://", "https://", "unix://"}, "retry": {"0", "1", "2", "3"},
-		"percentile-metrics": {"ttft", "tpot", "itl", "e2el"},
-		"bench ":             bench.Suites(), "synth ": datasets.Workloads(), "report ": {".parquet", ".journal"},
-		"capacity ": {".json", ".parquet"},
-		"profile ":  parquet, "slice ": parquet, "anonymize ": parquet, "fidelity ": parquet, "export ": parquet,
-		"simulate ": parquet, "replay ": parquet,
-		"compare ": parquet, "sweep ": parquet, "calibrate ": parquet, "validate ": {".yaml", ".parquet"},
-		"costs": costs, "costs-a": costs, "costs-b": costs,
+		"percentile-metrics": {"ttft", "tpot", "itl", "e2el"}, "bench ": bench.Suites(), "synth ": datasets.Workloads(),
+		"report ": {".parquet", ".journal"}, "capacity ": {".json", ".parquet"},
+		"profile ": parquet, "slice ": parquet, "anonymize ": parquet, "fidelity ": parquet, "export ": parquet,
+		"simulate ": parquet, "replay ": parquet, "compare ": parquet, "sweep ": parquet, "calibrate ": parquet,
+		"validate ": {".yaml", ".parquet"}, "costs": costs, "costs-a": costs, "costs-b": costs,
 	}
 }
 
@@ -162,8 +161,8 @@ func completeIn(cmd *cobra.Command, values map[string][]string) {
 		case !text:
 			directive = cobra.ShellCompDirectiveNoFileComp
 		}
-		list := f.Name == "trust" || f.Name == "quirks" || f.Name == "by" || f.Name == "percentile-metrics" ||
-			strings.HasPrefix(f.Name, "costs")
+		list := strings.HasPrefix(f.Name, "costs") ||
+			slices.Contains([]string{"trust", "quirks", "by", "abort-on", "percentile-metrics"}, f.Name)
 		// it fails for flags that there are not
 		_ = cmd.RegisterFlagCompletionFunc(f.Name, offer(offered, list, directive))
 	})

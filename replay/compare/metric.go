@@ -67,13 +67,8 @@ func ParsePrimary(text string) (name string, err error) {
 	return f.String(), err
 }
 
-// PrimaryMetrics are names of what may decide a comparison: those that are always compared.
-func PrimaryMetrics() (names []string) {
-	for _, m := range metricsWith("") {
-		names = append(names, m.name)
-	}
-	return names
-}
+// PrimaryMetrics are names of what may decide a comparison.
+func PrimaryMetrics() []string { return figure.Offered(comparable) }
 
 // metricsWith are the metrics that are always compared, and the primary one where that is not among them.
 func metricsWith(primary string) (all []metric) {

@@ -1,10 +1,7 @@
 package contract
 
 import (
-	"math"
-	"strconv"
 	"strings"
-	"time"
 
 	"reprise/replay/figure"
 	"reprise/replay/report"
@@ -59,18 +56,11 @@ func (c *Clause) String() string {
 	if c.of.Subject == nil {
 		return ""
 	}
-	limit := ""
-	switch c.unit() {
-	case figure.Milliseconds:
-		limit = time.Duration(math.Round(c.allowed * 1e6)).String()
-	case figure.Seconds:
-		limit = time.Duration(math.Round(c.allowed * 1e9)).String()
-	case figure.Share:
-		limit = strconv.FormatFloat(*report.Rounded(c.allowed*100, 1e7), 'f', -1, 64) + "%"
-	default:
-		limit = strconv.FormatFloat(c.allowed, 'f', -1, 64)
+	limit := c.allowed
+	if c.unit() == figure.Seconds {
+		limit *= 1000
 	}
-	return c.of.Words() + " " + c.operator() + " " + limit
+	return c.of.Words() + " " + c.operator() + " " + c.of.FormatLimit(limit)
 }
 
 // Whole writes the clause with all that it says: also its scope, its objectives, and
@@ -104,16 +94,7 @@ func parseClause(s string) (Clause, error) {
 	}
 	value, rest := rest[1], rest[2:]
 	if value.kind != lexWord {
-		example := "2.5"
-		switch c.unit() {
-		case figure.Milliseconds:
-			example = "200ms"
-		case figure.Seconds:
-			example = "300s"
-		case figure.Share:
-			example = "1%"
-		}
-		return Clause{}, misplacedf(value.at, "want a limit, such as %s", example)
+		return Clause{}, misplacedf(value.at, "want a limit, such as %s", c.of.Example())
 	}
 	if unit := rest[0]; unit.kind == lexWord && strings.Trim(value.text, digits) == "" &&
 		strings.IndexAny(unit.text, digits) != 0 {

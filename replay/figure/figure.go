@@ -63,6 +63,10 @@ type Subject struct {
 	Spread   bool // it has many values, so that a figure of it has a statistic
 	Origin   bool // it counts from when a request was due, unless it is asked from when it was sent
 	Sessions bool // it is of whole sessions
+	Servers  bool // the servers say it of themselves
+
+	// What it means and how it is computed. Where both are empty, it is one of several that a report defines together.
+	Definition, Formula string
 
 	defined []string // names of its definitions in a report; empty is its own name
 	also    []string // other names

@@ -154,35 +154,57 @@ func unknown(text string, readable func(Figure) bool) error {
 	return errors.New(says)
 }
 
-// ParseLimit reads a value that a figure is held to. Times and shares want their unit, because the tools that leave
-// it out disagree on it.
-func (f Figure) ParseLimit(text string) (float64, error) {
+// Example is a value that a figure can be held to, as it is written.
+func (f Figure) Example() string {
+	switch {
+	case f.Unit.IsTime() && f.Sessions:
+		return "300s"
+	case f.Unit.IsTime():
+		return "200ms"
+	case f.Unit == Share:
+		return "1%"
+	case f.Unit == Requests:
+		return "100"
+	}
+	return "2.5"
+}
+
+// FormatLimit writes a value as [Figure.ParseLimit] reads it.
+func (f Figure) FormatLimit(v float64) string {
 	switch f.Unit {
 	case Milliseconds:
-		d, err := quantity.Latency(text)
-		switch {
-		case err == nil && d > 0 && d <= longest:
-			return float64(d) / 1e6, nil
-		case f.Sessions:
-			return 0, errors.New("write the limit as a duration above zero with its unit, such as 300s or 10min")
-		}
-		return 0, errors.New("write the limit as a duration above zero with its unit, such as 200ms or 5s")
+		return time.Duration(math.Round(v * 1e6)).String()
 	case Share:
-		number, ok := strings.CutSuffix(text, "%")
-		v, err := strconv.ParseFloat(number, 64)
-		if !ok || err != nil || !(v >= 0 && v <= 100) || v < 1e-7 && f.Better == Higher {
-			return 0, errors.New("write the limit as a percentage, such as 1%")
-		}
-		return math.Round(v*1e7) / 1e9, nil
+		return strconv.FormatFloat(math.Round(v*1e9)/1e7, 'f', -1, 64) + "%"
+	}
+	return strconv.FormatFloat(v, 'f', -1, 64)
+}
+
+// ParseLimit reads a value that a figure is held to. Times and shares want their unit, because the tools that leave
+// it out disagree on it.
+func (f Figure) ParseLimit(text string) (v float64, err error) {
+	want, ok := "number above zero", false
+	switch f.Unit {
+	case Milliseconds:
+		want = "duration above zero with its unit"
+		d, err := quantity.Latency(text)
+		v, ok = float64(d)/1e6, err == nil && d > 0 && d <= longest
+	case Share:
+		want = "percentage"
+		number, percent := strings.CutSuffix(text, "%")
+		v, err = strconv.ParseFloat(number, 64)
+		ok = percent && err == nil && v >= 0 && v <= 100 && (v >= 1e-7 || f.Better != Higher)
+		v = math.Round(v*1e7) / 1e9
 	case Requests:
+		want = "whole number of requests"
 		n, err := quantity.Count(text)
-		if err != nil || n > math.MaxInt32 {
-			return 0, errors.New("write the limit as a whole number of requests, such as 100")
-		}
-		return float64(n), nil
+		v, ok = float64(n), err == nil && n <= math.MaxInt32
+	default:
+		v, err = strconv.ParseFloat(text, 64)
+		ok = err == nil && v > 0 && v < math.MaxInt32
 	}
-	if v, err := strconv.ParseFloat(text, 64); err == nil && v > 0 && v < math.MaxInt32 {
-		return v, nil
+	if !ok {
+		return 0, fmt.Errorf("write the limit as a %s, such as %s", want, f.Example())
 	}
-	return 0, errors.New("write the limit as a number above zero")
+	return v, nil
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"reprise/replay/figure"
 	"reprise/trace/page"
 )
 
@@ -17,6 +18,19 @@ type Definition struct {
 	Unit       string `json:"unit"`
 	Definition string `json:"definition"`
 	Formula    string `json:"formula"`
+
+	// Where in the JSON it is, with * for any element and GROUP for any of [groupLists]. The last * stands for a
+	// statistic. Empty is its name, and [none] a statement about other numbers.
+	paths string
+	rests string // paths of the counts that it rests on, where none stands beside it
+}
+
+// none are the paths of what is said of other numbers.
+const none = "none"
+
+// ofFigure is the definition of a figure, which package figure has, with where it is in a report.
+func ofFigure(of *figure.Subject, paths, rests string) Definition {
+	return Definition{of.Definitions()[0], string(of.Unit), of.Definition, of.Formula, paths, rests}
 }
 
 // Definitions lists every metric of a report, and after them every other number in
@@ -24,10 +38,10 @@ type Definition struct {
 // wanted the request sent; sent, the entry to its write; headers; first and last
 // token; done, the end of its stream or its failure.
 func Definitions() []Definition {
-	out := metricDefinitions()
+	out := append(metricDefinitions(), groupDefinitions...)
 	for _, part := range numberFields {
 		for _, f := range part.fields {
-			out = append(out, Definition{f.path, f.unit, f.definition, part.how})
+			out = append(out, Definition{f.path, f.unit, f.definition, part.how, "", ""})
 		}
 	}
 	return out
@@ -44,62 +58,54 @@ var latencyDefinitions = []Definition{
 	{"latency.from_sent, latency.from_due", "ms",
 		"The origin of a latency. From sent is how long the server took. From schedule adds what the request waited " +
 			"in the client, and so has no coordinated omission. Both are of successful requests.",
-		"t − sent; t − due"},
-	{"ttft", "ms",
-		"Time to first token: to the first event with generated content (content, reasoning, a tool call, text), not " +
-			"to a role, an empty delta, a progress report or a comment.",
-		"first_token − sent; first_token − due"},
-	{"itl_chunk", "ms",
-		"Inter-token latency by chunks: the gaps between successive token events, of all requests together. An event " +
-			"that carries several tokens ends one gap.",
-		"event[i] − event[i−1]"},
-	{"itl_token", "ms",
-		"Inter-token latency by tokens: each of those gaps divided by the tokens of the event that ends it, where " +
-			"the server says so with every event, else by the mean tokens per event of its request. One value for " +
-			"each gap; requests without a token count have none.",
-		"gap ÷ tokens[i]; gap ÷ (output_tokens ÷ events)"},
-	{"tpot", "ms",
-		"Time per output token after the first: one value for each request with two output tokens or more.",
-		"(last_token − first_token) ÷ (output_tokens − 1)"},
-	{"e2e", "ms", "End to end: to the last token. An embedding has no tokens: to the end of its answer.",
-		"last_token − sent; last_token − due"},
-	{"headers", "ms", "To the headers of the response: the server has accepted the request.",
-		"headers − sent; headers − due"},
-	{"send_lag", "ms", "How late the client sent, of every request that was sent, failed ones too.", "sent − due"},
+		"t − sent; t − due", none, ""},
+	ofFigure(figure.TTFT, "latency.from_sent.ttft.* latency.from_due.ttft.* steady.ttft.* GROUP.ttft_*", ""),
+	ofFigure(figure.ITL, "latency.itl_chunk.* steady.itl_chunk.*", ""),
+	ofFigure(figure.TokenITL, "latency.itl_token.*", ""),
+	ofFigure(figure.TPOT, "latency.tpot.* steady.tpot.* GROUP.tpot_*", ""),
+	ofFigure(figure.E2E, "latency.from_sent.e2e.* latency.from_due.e2e.* steady.e2e.* GROUP.e2e_*", ""),
+	ofFigure(figure.Headers, "latency.from_sent.headers.* latency.from_due.headers.*", ""),
+	ofFigure(figure.SendLag, "latency.send_lag.*", ""),
 	{"lag_drift", "ms",
 		"How much later the client got: over at most 2,000 requests sampled by a hash of their rows, in the order of " +
 			"their due times, 40 at least.",
-		"median lag of the last quarter − of the first quarter"},
+		"median lag of the last quarter − of the first quarter", "lag_drift_ms", "latency.send_lag.count"},
 	{"stalled.ttft_share", "share",
 		"How much of the times to first token, of an embedding to its answer, the client was stalled in, or read " +
 			"late by more than 2 ms. What comes in a stall is timed at its end. Of the kernel's instants (--set " +
 			"instants=kernel) it is the part that is left out.",
-		"Σ max(|[sent, first_token] ∩ stalls|, read_delay − 2 ms) ÷ Σ (first_token − sent)"},
+		"Σ max(|[sent, first_token] ∩ stalls|, read_delay − 2 ms) ÷ Σ (first_token − sent)", "", ""},
 	{"stalled.gap_p99_share", "share",
 		"How much of a gap between token events the client was stalled in, or read late by more than 2 ms, at p99: " +
 			"at most one gap in a hundred has more. Rounded up to a tenth of a percent. Of the kernel's instants a " +
 			"gap that is left out counts whole.",
-		"p99 of max(|gap ∩ stalls|, read_delay − 2 ms) ÷ gap"},
+		"p99 of max(|gap ∩ stalls|, read_delay − 2 ms) ÷ gap", "", ""},
 	{"stalled.event_share", "share",
 		"How many token events stalls may have delayed: some of a stall, or of a read more than 2 ms late, is " +
 			"between them and the event before, or the sending.",
-		"events with a stall before them ÷ token events"},
+		"events with a stall before them ÷ token events", "", ""},
 	{"receipt.read_delay", "ms",
 		"How long a token event had been there when the client read it, by the kernel's receive timestamp of its " +
 			"last segment. The stamp is a latest bound: events that were read together have that of the last.",
-		"read − received"},
-	{"receipt.stamped_share", "share", "Token events that have a receive timestamp.", "stamped ÷ token events"},
+		"read − received", "receipt.read_delay.*", ""},
+	{"receipt.stamped_share", "share", "Token events that have a receive timestamp.", "stamped ÷ token events", "", ""},
 	{"p50, p90, p95, p99, p99_9", "as the metric",
 		"Percentiles by linear interpolation between order statistics. Null below 1/(1−p) values. Exact up to a " +
 			"stated number of values (method exact), beyond it within 0.1 % (method hdrhistogram).",
-		"x[k] + f·(x[k+1] − x[k]), k + f = p·(n − 1)"},
-	{"tail_ratio", "ratio", "How much longer one request in a hundred takes than the one in the middle.", "p99 ÷ p50"},
-	{"count", "values", "How many values a statistic is of: one for each request, of ITL one for each gap.", "n"},
-	{"groups", "ms", "Requests by a column such as user, class or turn (--by). Latencies are of those that succeeded, " +
-		"from sent: exact up to 131,072 values of a group, or 16,384 where a column may have many, beyond within 0.1 %. " +
-		"Values beyond the first 1,024 are one group.", "as above, of the part"},
+		"x[k] + f·(x[k+1] − x[k]), k + f = p·(n − 1)", none, ""},
+	{"tail_ratio", "ratio", "How much longer one request in a hundred takes than the one in the middle.", "p99 ÷ p50",
+		"latency.from_sent.ttft.tail_ratio latency.from_sent.e2e.tail_ratio latency.from_sent.headers.tail_ratio " +
+			"latency.from_due.ttft.tail_ratio latency.from_due.e2e.tail_ratio latency.from_due.headers.tail_ratio " +
+			"latency.itl_chunk.tail_ratio latency.itl_token.tail_ratio latency.tpot.tail_ratio " +
+			"latency.send_lag.tail_ratio receipt.read_delay.tail_ratio steady.ttft.tail_ratio " +
+			"steady.itl_chunk.tail_ratio steady.tpot.tail_ratio steady.e2e.tail_ratio", ""},
+	{"count", "values", "How many values a statistic is of: one for each request, of ITL one for each gap.", "n",
+		none, ""},
+	{"groups", "ms", "Requests by a column such as user, class or turn (--by). Latencies are of those that " +
+		"succeeded, from sent: exact up to 131,072 values of a group, or 16,384 where a column may have many, beyond " +
+		"within 0.1 %. Values beyond the first 1,024 are one group.", "as above, of the part", none, ""},
 	{"mean, sd, min, max", "as the metric", "Exact for any number of values; sd is that of the population.",
-		"√(Σ(x − mean)² ÷ n)"},
+		"√(Σ(x − mean)² ÷ n)", none, ""},
 }
 
 var loadDefinitions = []Definition{
@@ -107,57 +113,76 @@ var loadDefinitions = []Definition{
 		"Requests by how they ended. Failed are those with an error or without an end; cancelled those hung up on " +
 			"purpose, as in the trace; warm-up and cool-down are sent before and after the part that is measured, " +
 			"and further rows; beyond are those due after the duration that was asked for.",
-		"rows = succeeded + failed + cancelled + not sent"},
-	{"errors", "count; share", "Failed requests by their class, from a closed list.", "n ÷ (succeeded + failed)"},
+		"rows = succeeded + failed + cancelled + not sent", none, ""},
+	{"errors", "count; share", "Failed requests by their class, from a closed list.", "n ÷ (succeeded + failed)",
+		none, ""},
 	{"retried", "count", "Requests that were tried more than once. Their latencies include all attempts.",
-		"attempts > 1"},
+		"attempts > 1", none, ""},
 	{"determinism", "count", "Requests that were sent twice at temperature 0 and answered differently.",
-		"answer₁ ≠ answer₂"},
+		"answer₁ ≠ answer₂", none, ""},
 	{"run.selection", "rows", "Which part of the workload was sent, and what was sent before to prime the cache.",
-		"rows"},
-	{"duration", "s", "From the first due time to the last end of a request.", "max(done) − min(due)"},
-	{"offered_requests", "1/s", "The rate that the schedule asked for.", "(rows − 1) ÷ (max(due) − min(due))"},
-	{"requests", "1/s", "Successful requests.", "succeeded ÷ duration"},
+		"rows", none, ""},
+	{"duration", "s", "From the first due time to the last end of a request.", "max(done) − min(due)",
+		"duration_s", "requests.rows"},
+	{"offered_requests", "1/s", "The rate that the schedule asked for.", "(rows − 1) ÷ (max(due) − min(due))",
+		"throughput.offered_requests_per_s", "requests.rows"},
+	ofFigure(figure.RequestRate, "throughput.requests_per_s", "requests.succeeded"),
 	{"uncached_prompt_tokens", "1/s",
 		"Prompt tokens of successful requests that the server did not find in its prefix cache, so that it had to " +
-			"compute them. None unless it counts both for every request.", "Σ (prompt − cached) ÷ duration"},
-	{"prompt_tokens", "1/s", "Prompt tokens of successful requests: as the server counted, else as the workload asked.",
-		"Σ prompt ÷ duration"},
-	{"output_tokens", "1/s", "Output tokens of successful requests: from the server's usage, else counted by a " +
-		"tokenizer; output_source_rows says how many of each.", "Σ output ÷ duration"},
-	{"goodput", "1/s; share",
-		"Successful requests that meet every objective: TTFT, TPOT, the longest gap between their token events " +
-			"(itl), E2E. One token has no TPOT and no gap, and meets both. Errors are in the denominator of the " +
-			"share; requests cancelled on purpose are not.",
-		"good ÷ duration; good ÷ (succeeded + failed)"},
+			"compute them. None unless it counts both for every request.", "Σ (prompt − cached) ÷ duration",
+		"throughput.uncached_prompt_tokens_per_s", "requests.succeeded"},
+	ofFigure(figure.PromptRate, "throughput.prompt_tokens_per_s", "requests.succeeded"),
+	ofFigure(figure.OutputRate, "throughput.output_tokens_per_s", "requests.succeeded"),
+	{"goodput", "1/s; share", figure.Goodput.Definition, figure.Goodput.Formula,
+		"goodput.from_sent.requests_per_s goodput.from_sent.share goodput.from_sent.requests " +
+			"goodput.from_due.requests_per_s goodput.from_due.share goodput.from_due.requests",
+		"requests.succeeded requests.failed"},
 	{"run.drift", "ns", "How far a causal run moved the turns that follow others, which wait for the end of those " +
 		"and a think or tool time. Below zero, the server was faster than in the source.",
-		"due − recorded ÷ speed"},
-	{"in_flight", "requests", "Requests sent and not done. The mean is over the duration.",
-		"Σ (done − sent) ÷ duration"},
-	{"error_share", "share",
-		"Failed requests; unfinished ones count as failed, those cancelled on purpose do not count.",
-		"failed ÷ (succeeded + failed)"},
+		"due − recorded ÷ speed", "run.drift.*_ns", ""},
+	ofFigure(figure.InFlight, "in_flight.mean", "requests.rows"),
+	ofFigure(figure.ErrorRate, "requests.error_share GROUP.error_share", ""),
 }
 
 var tokenDefinitions = []Definition{
 	{"prompt_error", "tokens", "How far the server's count of a prompt is from what the workload asks.",
-		"usage.prompt_tokens − wanted"},
-	{"output_miss", "tokens", "How far an output is from the length that the workload asks.", "output_tokens − wanted"},
-	{"tokens_per_event", "tokens", "Mean tokens of a token event.", "Σ output_tokens ÷ Σ events"},
+		"usage.prompt_tokens − wanted", "tokens.prompt_error.*", ""},
+	{"output_miss", "tokens", "How far an output is from the length that the workload asks.", "output_tokens − wanted",
+		"tokens.output_miss.*", ""},
+	{"tokens_per_event", "tokens", "Mean tokens of a token event.", "Σ output_tokens ÷ Σ events",
+		"tokens.tokens_per_event", "requests.succeeded"},
 }
 
 var cacheDefinitions = []Definition{
-	{"measured_ratio", "share", "Hit ratio by token: what the server says it found in its prefix cache.",
-		"Σ cached_tokens ÷ Σ prompt_tokens"},
+	ofFigure(figure.HitRatio, "cache.measured_ratio GROUP.cache.measured_ratio", ""),
 	{"expected_ratio", "share",
 		"What a server with an endless cache can find of the prefixes that earlier requests have sent: full blocks " +
 			"of its size, at most all but one token, over the same requests. What the server generated itself counts " +
 			"only in a replay with --thread, whose turns hold it; in a warm run all of the prompts were sent before.",
-		"Σ ⌊min(known, prompt − 1) ÷ block⌋·block ÷ Σ prompt"},
+		"Σ ⌊min(known, prompt − 1) ÷ block⌋·block ÷ Σ prompt", "cache.expected_ratio GROUP.cache.expected_ratio", ""},
 	{"rounding_loss", "share", "What rounding to full blocks costs.",
-		"Σ (min(known, prompt − 1) mod block) ÷ Σ prompt"},
-	{"difference", "share", "Below zero, the server found less than it could have.", "measured − expected"},
+		"Σ (min(known, prompt − 1) mod block) ÷ Σ prompt", "cache.rounding_loss GROUP.cache.rounding_loss", ""},
+	{"difference", "share", "Below zero, the server found less than it could have.", "measured − expected",
+		"cache.difference GROUP.cache.difference", ""},
+}
+
+// groupDefinitions are of numbers that the run has, and each group of its requests.
+var groupDefinitions = []Definition{
+	{"cache.server_block_tokens", "tokens",
+		"Block of the server's prefix cache that the expected hit ratio is counted in.", counted,
+		"cache.server_block_tokens GROUP.cache.server_block_tokens", ""},
+	{"cache.rows", "rows", "Successful rows that the hit ratios are of.", counted,
+		"cache.rows GROUP.cache.rows", ""},
+	{"cache.left_out_rows", "rows", "Successful rows without what the ratios need.", counted,
+		"cache.left_out_rows GROUP.cache.left_out_rows", ""},
+	{"cache.prompt_tokens", "tokens", "Prompt tokens of the rows that the ratios are of.", counted,
+		"cache.prompt_tokens GROUP.cache.prompt_tokens", ""},
+	{"groups.rows", "rows", "Rows of the results in this group.", counted, "GROUP.rows", ""},
+	{"groups.succeeded", "requests", "Of these, requests with a whole answer.", counted, "GROUP.succeeded", ""},
+	{"groups.failed", "requests", "Of these, requests that failed.", counted, "GROUP.failed", ""},
+	{"groups.tokens", "tokens", "Tokens of a group's successful requests: of the prompts, of them cached and not " +
+		"where the server says so of all, and of the output.", counted,
+		"GROUP.prompt_tokens GROUP.cached_tokens GROUP.uncached_tokens GROUP.output_tokens", ""},
 }
 
 var sessionDefinitions = []Definition{
@@ -165,123 +190,122 @@ var sessionDefinitions = []Definition{
 		"Sessions of the workload that began in the measured window, in each of its rounds and plays: requests that " +
 			"share a session, a tree where agents start others. Beyond 262,144 requests of sessions the figures are " +
 			"of whole sessions chosen by a hash.",
-		"succeeded + failed + censored"},
-	{"session_time", "ms",
-		"Completion time of a session, of those that succeeded. One that had requests left when the run ended is " +
-			"censored: it is counted, and has no completion time, so that with many of them the figures are too low.",
-		"max(done) − min(due) over the requests of the session"},
+		"succeeded + failed + censored", "sessions.sessions", ""},
+	ofFigure(figure.SessionTime, "sessions.completion.*", ""),
 	{"groups.work", "share",
 		"What part of the work of a run a group of its requests was: prompt tokens that were not cached, and twice the " +
 			"output tokens (weights of Sheng and others 2024).",
-		"(Σ uncached + 2 · output of the group) ÷ (the same of all)"},
+		"(Σ uncached + 2 · output of the group) ÷ (the same of all)", "GROUP.cost_share", ""},
 	{"sessions.recorded", "ms", "What the sessions that succeeded took in the source. None where the source does not " +
-		"say when a request ended that no other follows.", "max(arrival + recorded e2e) − min(arrival)"},
-	{"session_slowdown", "ratio", "How many times as long as in the source a session took. None of a run at another " +
-		"speed, nor of a closed loop.", "completion ÷ recorded"},
-	{"session_success", "share",
-		"Sessions of which no request failed. Those that were censored do not count; a request that was cancelled on " +
-			"purpose, as in the trace, is no failure.", "succeeded ÷ (succeeded + failed)"},
-	{"sessions_per_s", "1/s", "Sessions of which no request failed, by their end within the duration, whenever " +
-		"they began.", "sessions ended ÷ duration"},
+		"say when a request ended that no other follows.", "max(arrival + recorded e2e) − min(arrival)",
+		"sessions.recorded.*", ""},
+	ofFigure(figure.SessionSlowdown, "sessions.slowdown.*", ""),
+	ofFigure(figure.SessionSuccess, "sessions.success_share", "sessions.succeeded sessions.failed"),
+	ofFigure(figure.SessionRate, "sessions.sessions_per_s", "sessions.succeeded"),
 	{"jobs_per_hour_per_user", "1/h", "What a user gets done who begins a session when the one before is over.",
-		"3600 ÷ mean completion time in s"},
+		"3600 ÷ mean completion time in s", "sessions.jobs_per_hour_per_user", "sessions.completion.count"},
 	{"jobs_per_hour_per_gpu", "1/h", "Sessions for each hour and GPU, where the number of GPUs is given.",
-		"sessions_per_s · 3600 ÷ GPUs"},
+		"sessions_per_s · 3600 ÷ GPUs", "sessions.jobs_per_hour_per_gpu", ""},
 	{"sessions.critical_path", "s; share",
 		"What the time of the sessions that succeeded went to. From the request that ended last the path goes to the " +
 			"parent that ended last, and on to a request without one; where the workload has no parents, from turn " +
 			"to turn. Until first token is queue and prefill; server is that and decode. Think and tool time are " +
 			"what the workload says of the time after the parent, by the speed; wait is the rest of it.",
-		"Σ over the path; parts ÷ completion"},
+		"Σ over the path; parts ÷ completion", "sessions.critical_path.*.mean_s sessions.critical_path.*.share", ""},
 	{"sessions.requests_per_session", "count",
 		"Requests of a session that succeeded, and its input, cached and output tokens. Cached tokens are of " +
-			"sessions whose server counts them for every request.", "Σ over the requests of the session"},
-	{"cost_per_session", "price", "What a session that succeeded cost, in the currency of the price of a GPU-hour: " +
-		"its share of the work, of the price of all GPUs over the duration. Work is prompt tokens that were not " +
-		"cached, and twice the output tokens (weights of Sheng and others 2024), of all requests that succeeded in " +
-		"the measured window. None without a price.", "price per GPU-hour · GPUs · duration · (Σ uncached + 2 · " +
-		"output of the session) ÷ (the same of all)"},
+			"sessions whose server counts them for every request.", "Σ over the requests of the session",
+		"sessions.requests_per_session.* sessions.input_tokens_per_session.* sessions.cached_tokens_per_session.* " +
+			"sessions.output_tokens_per_session.*", ""},
+	ofFigure(figure.SessionCost, "sessions.cost_per_session.*", ""),
 	{"by turn", "turn", "Requests by their turn in their thread, from 0, as the workload says: of lo to one below " +
-		"hi; null has no end.", "lo ≤ turn < hi"},
+		"hi; null has no end.", "lo ≤ turn < hi", none, ""},
 	{"by depth", "requests", "Requests by how many others come before them on the longest way from the root of their " +
-		"session's tree.", "lo ≤ 1 + max(depth of parents) < hi"},
+		"session's tree.", "lo ≤ 1 + max(depth of parents) < hi", none, ""},
 }
 
 var serverDefinitions = []Definition{
 	{"servers.measured", "s", "The part of the run over which the servers' figures are taken, and how many scrapes " +
-		"or answers of Prometheus they rest on.", "from_s to to_s"},
+		"or answers of Prometheus they rest on.", "from_s to to_s", none, ""},
 	{"servers.running, servers.waiting, servers.kv_cache_use, servers.gpu_utilisation, servers.gpu_power, " +
 		"servers.gpu_memory", "as the metric",
 		"Gauges of the servers, over the measured part of the run. Dynamo's frontend counts as running what has " +
 			"arrived, and as waiting what has no token yet. Requests, watts and memory are of all engines or GPUs " +
 			"together, shares are the mean of them; the maximum is that of any one scrape interval.",
-		"Σ samples ÷ n"},
+		"Σ samples ÷ n",
+		"servers.running.* servers.waiting.* servers.kv_cache_use.* servers.gpu_utilisation.* servers.gpu_power_w.* " +
+			"servers.gpu_memory_mib.*", ""},
 	{"servers.prefix_hit_ratio", "share",
 		"Hit ratio by token, from the servers' counters: what was found of what was looked up. A request that is " +
-			"preempted and scheduled again looks up again.", "Δhits ÷ Δqueries"},
+			"preempted and scheduled again looks up again.", "Δhits ÷ Δqueries", "", ""},
 	{"servers.joules_per_output_token", "J",
 		"Energy of all GPUs that were scraped, by their counters of energy from the first request to the end of the " +
 			"last, or else mean power times that time, for each generated token: by the servers' counters, or else " +
 			"by the answers. GPUs that served something else count too. The reciprocal is tokens per second per watt.",
-		"Δenergy ÷ Δgenerated"},
+		"Δenergy ÷ Δgenerated",
+		"servers.joules_per_output_token servers.output_tokens_per_s_per_watt servers.gpu_energy_j", ""},
 	{"servers.preemptions, servers.prompt_tokens, servers.generated_tokens", "count",
 		"What counters grew by: from the last scrape before the measured part to the last in it; without a warm-up " +
-			"and a cool-down, from before the first request to behind the last.", "Δcounter"},
-	{"servers.speculation.acceptance_rate", "share", "Draft tokens that the model accepted.", "Δaccepted ÷ Δdrafted"},
+			"and a cool-down, from before the first request to behind the last.", "Δcounter", "", ""},
+	{"servers.speculation.acceptance_rate", "share", "Draft tokens that the model accepted.", "Δaccepted ÷ Δdrafted",
+		"", ""},
 	{"servers.speculation.mean_accepted_length", "tokens",
 		"Tokens that a step of speculative decoding gave, with the one that the model adds itself. SGLang and " +
-			"TensorRT-LLM give the mean directly.", "1 + Δaccepted ÷ Δdrafts"},
+			"TensorRT-LLM give the mean directly.", "1 + Δaccepted ÷ Δdrafts", "", ""},
 }
 
 var steadyDefinitions = []Definition{
-	{"steady.in_flight_mean", "requests", "Mean requests in flight in the steady window.", "∫ in flight ÷ window"},
+	{"steady.in_flight_mean", "requests", "Mean requests in flight in the steady window.", "∫ in flight ÷ window",
+		"", ""},
 	{"steady.in_flight_change_share", "share",
 		"How much the requests in flight grew over what MSER-5 left, by the median slope of its twenty parts (Theil " +
 			"and Sen). With a significant trend (Mann and Kendall) beyond a tenth there is no steady state.",
-		"slope · 20 ÷ mean"},
+		"slope · 20 ÷ mean", "", ""},
 	{"steady.little_ratio", "share",
 		"Mean requests in flight over what Little's law gives for those that were sent in the window. Beyond a " +
-			"quarter from 1 there is no steady state.", "in flight ÷ (Σ (done − sent) ÷ window)"},
+			"quarter from 1 there is no steady state.", "in flight ÷ (Σ (done − sent) ÷ window)", "", ""},
 	{"steady.window", "s", "Between the first and the last request that was sent, what MSER-5 leaves of the requests " +
 		"in flight: it cuts off the begin, and then the end, so that the standard error of the mean of the rest is " +
 		"smallest, half of it at most. In flight are all that were sent and ended, a warm-up included.",
-		"argmin of Σ (x − mean)² ÷ n² over the means x of five observations that are left"},
+		"argmin of Σ (x − mean)² ÷ n² over the means x of five observations that are left", "steady.window.*_s", ""},
 	{"latencies of the steady state", "ms",
 		"As above, of the measured, successful requests that were sent and finished inside the window; at least 100.",
-		"window.from ≤ sent, done < window.to"},
+		"window.from ≤ sent, done < window.to", none, ""},
 	{"steady throughput", "1/s",
 		"What happened inside: successful requests by their end, output tokens by the instants of their events, " +
-			"prompt tokens by the first token.", "Σ inside ÷ window"},
+			"prompt tokens by the first token.", "Σ inside ÷ window",
+		"steady.requests_per_s steady.prompt_tokens_per_s steady.output_tokens_per_s", "steady.finished_requests"},
 }
 
 var efficiencyDefinitions = []Definition{
 	{"tokens_per_s_per_user", "1/s", "How fast a user sees tokens come, once they do: the mean TPOT turned over.",
-		"1000 ÷ mean TPOT in ms"},
+		"1000 ÷ mean TPOT in ms", "efficiency.tokens_per_s_per_user", ""},
 	{"output_tokens_per_s_per_gpu", "1/s",
 		"Output tokens of successful requests per second and GPU. Where the number of GPUs is not known it is per " +
-			"instance, an engine or an endpoint, and says so: --gpus gives the number.", "output_tokens ÷ GPUs"},
+			"instance, an engine or an endpoint, and says so: --gpus gives the number.", "output_tokens ÷ GPUs",
+		"efficiency.output_tokens_per_s_per_gpu", ""},
 }
 
 var overTimeDefinitions = []Definition{
 	{"tokens over time", "1/s", "Tokens of successful requests in each bin of time: those of a prompt at its first " +
-		"token, those of an output at the instants of their events.", "Σ tokens ÷ width of the bin"},
+		"token, those of an output at the instants of their events.", "Σ tokens ÷ width of the bin", none, ""},
 	{"hit ratio over time", "share",
 		"Measured and expected hit ratio of the requests that were sent in each bin of time.",
-		"Σ cached ÷ Σ prompt; Σ ⌊min(known, prompt − 1) ÷ block⌋·block ÷ Σ prompt"},
+		"Σ cached ÷ Σ prompt; Σ ⌊min(known, prompt − 1) ÷ block⌋·block ÷ Σ prompt", none, ""},
 	{"arrivals", "1/s", "Requests that the schedule wanted sent, and that were sent, in each bin of time.",
-		"n ÷ width of the bin"},
+		"n ÷ width of the bin", none, ""},
 	{"lengths", "tokens", "Successful requests by the length of prompt or output, eight buckets to each doubling.",
-		"n in 2^(k÷8) ≤ length < 2^((k+1)÷8)"},
+		"n in 2^(k÷8) ≤ length < 2^((k+1)÷8)", none, ""},
 }
 
 var methodDefinitions = []Definition{
 	{"diagnoses", "as the figures",
 		"What may be behind the figures, with those that it rests on, and the measurement that would confirm it or " +
 			"rule it out. They are leads by rules of thumb, no findings.",
-		"p99 ÷ p50 of TTFT ≥ 4, p99 ÷ p50 of ITL ≥ 3, measured < expected − 5 %, …"},
+		"p99 ÷ p50 of TTFT ≥ 4, p99 ÷ p50 of ITL ≥ 3, measured < expected − 5 %, …", none, ""},
 	{"verdict.checks", "as the check",
 		"What was measured beside the most, or for some the least, that a trustworthy run may have. --trust changes " +
-			"what is allowed.", "measured ≤ allowed"},
+			"what is allowed.", "measured ≤ allowed", none, ""},
 }
 
 var contractDefinitions = []Definition{
@@ -289,122 +313,21 @@ var contractDefinitions = []Definition{
 		"How far a measurement is within what its clause of the contract allows, as a share of that; below zero it " +
 			"is beyond. Latencies are of the measured requests that succeeded; failed ones count for error_rate and " +
 			"goodput alone.",
-		"(allowed − measured) ÷ allowed; (measured − allowed) ÷ allowed"},
-	{"contract.cost_per_million_output_tokens", "price",
-		"What the GPUs cost for the duration of the run, idle or not, for a million output tokens of the requests " +
-			"that succeeded.",
-		"price per GPU-hour · GPUs · duration ÷ 3,600 s ÷ (Σ output ÷ 10⁶)"},
-}
-
-// metricPaths says where in the JSON of a [Summary] the metrics are whose name is no
-// path. The last * of a path stands for a statistic.
-var metricPaths = map[string]string{
-	"latency.from_sent, latency.from_due": "",
-	"ttft":                                "latency.from_sent.ttft.* latency.from_due.ttft.* steady.ttft.* GROUP.ttft_*",
-	"itl_chunk":                           "latency.itl_chunk.* steady.itl_chunk.*",
-	"itl_token":                           "latency.itl_token.*",
-	"tpot":                                "latency.tpot.* steady.tpot.* GROUP.tpot_*",
-	"e2e":                                 "latency.from_sent.e2e.* latency.from_due.e2e.* steady.e2e.* GROUP.e2e_*",
-	"headers":                             "latency.from_sent.headers.* latency.from_due.headers.*",
-	"send_lag":                            "latency.send_lag.*",
-	"lag_drift":                           "lag_drift_ms",
-	"receipt.read_delay":                  "receipt.read_delay.*",
-	"p50, p90, p95, p99, p99_9":           "",
-	"mean, sd, min, max":                  "",
-	"count":                               "",
-	"tail_ratio": "latency.from_sent.ttft.tail_ratio latency.from_sent.e2e.tail_ratio " +
-		"latency.from_sent.headers.tail_ratio latency.from_due.ttft.tail_ratio latency.from_due.e2e.tail_ratio " +
-		"latency.from_due.headers.tail_ratio latency.itl_chunk.tail_ratio latency.itl_token.tail_ratio " +
-		"latency.tpot.tail_ratio latency.send_lag.tail_ratio receipt.read_delay.tail_ratio steady.ttft.tail_ratio " +
-		"steady.itl_chunk.tail_ratio steady.tpot.tail_ratio steady.e2e.tail_ratio",
-	"groups": "",
-
-	"rows, succeeded, failed, cancelled, not_sent, warm_up, cool_down, beyond": "",
-
-	"errors":           "",
-	"retried":          "",
-	"determinism":      "",
-	"run.selection":    "",
-	"servers.measured": "",
-	"diagnoses":        "",
-	"verdict.checks":   "",
-
-	"tokens over time":    "",
-	"hit ratio over time": "",
-	"arrivals":            "",
-	"lengths":             "",
-
-	"tokens_per_s_per_user":       "efficiency.tokens_per_s_per_user",
-	"output_tokens_per_s_per_gpu": "efficiency.output_tokens_per_s_per_gpu",
-
-	"duration":         "duration_s",
-	"offered_requests": "throughput.offered_requests_per_s",
-	"requests":         "throughput.requests_per_s",
-	"prompt_tokens":    "throughput.prompt_tokens_per_s",
-	"output_tokens":    "throughput.output_tokens_per_s",
-
-	"uncached_prompt_tokens": "throughput.uncached_prompt_tokens_per_s",
-	"goodput": "goodput.from_sent.requests_per_s goodput.from_sent.share goodput.from_sent.requests " +
-		"goodput.from_due.requests_per_s goodput.from_due.share goodput.from_due.requests",
-	"run.drift":   "run.drift.*_ns",
-	"in_flight":   "in_flight.mean",
-	"error_share": "requests.error_share GROUP.error_share",
-
-	"steady.window":                 "steady.window.*_s",
-	"latencies of the steady state": "",
-	"steady throughput":             "steady.requests_per_s steady.prompt_tokens_per_s steady.output_tokens_per_s",
-
-	"prompt_error":     "tokens.prompt_error.*",
-	"output_miss":      "tokens.output_miss.*",
-	"tokens_per_event": "tokens.tokens_per_event",
-
-	"measured_ratio": "cache.measured_ratio GROUP.cache.measured_ratio",
-	"expected_ratio": "cache.expected_ratio GROUP.cache.expected_ratio",
-	"rounding_loss":  "cache.rounding_loss GROUP.cache.rounding_loss",
-	"difference":     "cache.difference GROUP.cache.difference",
-
-	"cache.server_block_tokens": "cache.server_block_tokens GROUP.cache.server_block_tokens",
-	"cache.rows":                "cache.rows GROUP.cache.rows",
-	"cache.left_out_rows":       "cache.left_out_rows GROUP.cache.left_out_rows",
-	"cache.prompt_tokens":       "cache.prompt_tokens GROUP.cache.prompt_tokens",
-	"groups.rows":               "GROUP.rows",
-	"groups.succeeded":          "GROUP.succeeded",
-	"groups.failed":             "GROUP.failed",
-	"groups.tokens":             "GROUP.prompt_tokens GROUP.cached_tokens GROUP.uncached_tokens GROUP.output_tokens",
-
-	"groups.work":            "GROUP.cost_share",
-	"sessions":               "sessions.sessions",
-	"cost_per_session":       "sessions.cost_per_session.*",
-	"by turn":                "",
-	"by depth":               "",
-	"session_time":           "sessions.completion.*",
-	"sessions.recorded":      "sessions.recorded.*",
-	"session_slowdown":       "sessions.slowdown.*",
-	"session_success":        "sessions.success_share",
-	"sessions_per_s":         "sessions.sessions_per_s",
-	"jobs_per_hour_per_user": "sessions.jobs_per_hour_per_user",
-	"jobs_per_hour_per_gpu":  "sessions.jobs_per_hour_per_gpu",
-	"sessions.critical_path": "sessions.critical_path.*.mean_s sessions.critical_path.*.share",
-	"sessions.requests_per_session": "sessions.requests_per_session.* sessions.input_tokens_per_session.* " +
-		"sessions.cached_tokens_per_session.* sessions.output_tokens_per_session.*",
-
-	"contract.clauses.margin":                 "contract.clauses.*.margin",
-	"contract.cost_per_million_output_tokens": "",
-
-	"servers.joules_per_output_token": "servers.joules_per_output_token servers.output_tokens_per_s_per_watt " +
-		"servers.gpu_energy_j",
-	"servers.running, servers.waiting, servers.kv_cache_use, servers.gpu_utilisation, servers.gpu_power, servers.gpu_memory": "servers.running.* servers.waiting.* servers.kv_cache_use.* servers.gpu_utilisation.* servers.gpu_power_w.* servers.gpu_memory_mib.*",
+		"(allowed − measured) ÷ allowed; (measured − allowed) ÷ allowed", "contract.clauses.*.margin", ""},
+	ofFigure(figure.TokenCost, none, ""),
 }
 
 // Paths says where in the JSON of a [Summary] the number is, with * for any element
 // of a list and any part of a name. What is a statement about other metrics has none.
 func (d *Definition) Paths() []string {
-	paths, ok := metricPaths[d.Name]
-	if !ok {
+	switch d.paths {
+	case "":
 		return strings.Split(d.Name, ", ")
+	case none:
+		return nil
 	}
 	var out []string
-	for _, path := range strings.Fields(paths) {
+	for _, path := range strings.Fields(d.paths) {
 		below, ok := strings.CutPrefix(path, "GROUP.")
 		if !ok {
 			out = append(out, path)
@@ -417,9 +340,9 @@ func (d *Definition) Paths() []string {
 	return out
 }
 
-// groupLists are where in the JSON groups of requests are, which GROUP stands for in [metricPaths].
-var groupLists = []string{"by_category.*", "by_class.*", "by_input_length.*", "by_turn.*", "by_depth.*", "tenants.each.*",
-	"by_endpoint.*", "by_response_header.*.values.*", "groups.*.each.*"}
+// groupLists are where in the JSON groups of requests are, which GROUP stands for in [Definition].
+var groupLists = []string{"by_category.*", "by_class.*", "by_input_length.*", "by_turn.*", "by_depth.*",
+	"tenants.each.*", "by_endpoint.*", "by_response_header.*.values.*", "groups.*.each.*"}
 
 // has says whether the definition is of a number of the JSON.
 func (d *Definition) has(path string) bool {
@@ -482,14 +405,19 @@ func termOf(name string) string {
 	if name == "" {
 		return ""
 	}
-	for _, d := range metricDefinitions() {
-		for _, one := range strings.Split(d.Name, ", ") {
-			if one == name {
-				return d.Name
-			}
-		}
+	if d := metricNamed(name); d != nil {
+		return d.Name
 	}
 	return name
+}
+
+// metricNamed is the definition of a metric that has this name among its own, nil where none has.
+func metricNamed(name string) *Definition {
+	all := metricDefinitions()
+	if i := slices.IndexFunc(all, func(d Definition) bool { return slices.Contains(d.names(), name) }); i >= 0 {
+		return &all[i]
+	}
+	return nil
 }
 
 // repeat is one term for each of the columns but the first, which names the rows.

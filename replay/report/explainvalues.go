@@ -101,18 +101,6 @@ func lookup(v any, path string) any {
 // beside is the path of a number's neighbour.
 func beside(path, name string) string { return path[:strings.LastIndex(path, ".")+1] + name }
 
-// restsOn says which counts metrics rest on, where none stands beside them.
-var restsOn = map[string]string{
-	"goodput":  "requests.succeeded requests.failed",
-	"requests": "requests.succeeded", "prompt_tokens": "requests.succeeded", "output_tokens": "requests.succeeded",
-	"tokens_per_event": "requests.succeeded",
-	"duration":         "requests.rows", "offered_requests": "requests.rows", "in_flight": "requests.rows",
-	"session_success": "sessions.succeeded sessions.failed", "sessions_per_s": "sessions.succeeded",
-	"jobs_per_hour_per_user": "sessions.completion.count",
-	"uncached_prompt_tokens": "requests.succeeded",
-	"lag_drift":              "latency.send_lag.count", "steady throughput": "steady.finished_requests",
-}
-
 // samplesOf is how many values a number rests on; nil where that says nothing.
 func samplesOf(root any, d *Definition, path string) *int64 {
 	sum := func(paths ...string) *int64 {
@@ -130,8 +118,8 @@ func samplesOf(root any, d *Definition, path string) *int64 {
 	if d.Name == "error_share" {
 		return sum(beside(path, "succeeded"), beside(path, "failed"))
 	}
-	if paths, ok := restsOn[d.Name]; ok {
-		return sum(strings.Fields(paths)...)
+	if d.rests != "" {
+		return sum(strings.Fields(d.rests)...)
 	}
 	if strings.HasSuffix(path, "_ratio") || d.Name == "difference" || d.Name == "rounding_loss" {
 		return sum(beside(path, "rows"))

@@ -20,12 +20,9 @@ var stats = map[*figure.Subject]func(*Summary) *Stat{
 		if o.Path == nil || o.Path.Server.MeanS == nil {
 			return nil
 		}
-		return &Stat{Mean: Rounded(*o.Path.Server.MeanS*1000, 1e9)}
+		return &Stat{Count: o.Completion.Count, Mean: Rounded(*o.Path.Server.MeanS*1000, 1e9)}
 	}),
-	figure.SessionSlowdown: sessionFigure(func(o *Sessions) *Stat {
-		of := &o.Slowdown
-		return &Stat{Mean: of.Mean, P50: of.P50, P90: of.P90, P95: of.P95, P99: of.P99, Max: of.Max}
-	}),
+	figure.SessionSlowdown: sessionFigure(func(o *Sessions) *Stat { return o.Slowdown.stat() }),
 }
 
 // singles are the figures without a statistic. What servers said is the most that they said while what is

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"reprise/replay/figure"
 	"reprise/trace"
 	"reprise/trace/page"
 	"reprise/trace/textpage"
@@ -57,7 +58,9 @@ func WriteTextRuns(w io.Writer, runs []Named, o textpage.Options) error {
 			p.Line("", says)
 		}
 	} else {
-		rows = slices.DeleteFunc(rows, func(row []string) bool { return slices.Contains(detailRows, row[0]) })
+		rows = slices.DeleteFunc(rows, func(row []string) bool {
+			return slices.Contains(detailRows, row[0]) || strings.HasPrefix(row[0], "Servers: ")
+		})
 		head[0] = "Latencies in ms"
 		p.Blank()
 		p.Columns(head, rows)
@@ -200,12 +203,14 @@ func orNone(s string) string {
 	return textpage.Plain(s)
 }
 
-// overlayRows are the figures of a run, each with what it is called and what
-// defines it.
-var overlayRows = []struct {
+// An overlayRow is a figure of a run, with what it is called and what defines it.
+type overlayRow struct {
 	name, term string
 	of         func(*Summary) string
-}{
+}
+
+// overlayRows are those of runs beside each other; what servers say of themselves comes last.
+var overlayRows = slices.Concat([]overlayRow{
 	{"Verdict", "verdict.checks", func(s *Summary) string {
 		return map[bool]string{true: "trusted", false: "not trusted"}[s.Verdict.Trustworthy]
 	}},
@@ -226,56 +231,35 @@ var overlayRows = []struct {
 	{"Offered, requests/s", "offered_requests", func(s *Summary) string {
 		return numberOrDash(s.Throughput.OfferedPerS)
 	}},
-	{"Done, requests/s", "requests", func(s *Summary) string { return numberOrDash(s.Throughput.RequestsPerS) }},
-	{"Prompt tokens/s", "prompt_tokens", func(s *Summary) string {
-		return numberOrDash(s.Throughput.PromptTokensPerS)
-	}},
-	{"Output tokens/s", "output_tokens", func(s *Summary) string {
-		return numberOrDash(s.Throughput.OutputTokensPerS)
-	}},
-	{"Goodput from schedule", "goodput", func(s *Summary) string {
-		if s.Goodput == nil {
-			return "–"
-		}
-		return page.OrDash(s.Goodput.FromDue.Share, page.Percent)
-	}},
+	figureRow("Done, requests/s", 0, figure.RequestRate),
+	figureRow("Prompt tokens/s", 0, figure.PromptRate),
+	figureRow("Output tokens/s", 0, figure.OutputRate),
+	figureRow("Goodput from schedule", 0, figure.Goodput),
 	{"TTFT from sent, p50", "ttft", func(s *Summary) string { return numberOrDash(s.Latency.FromSent.TTFT.P50) }},
 	{"… p99", "ttft", func(s *Summary) string { return numberOrDash(s.Latency.FromSent.TTFT.P99) }},
 	{"… p99.9", "ttft", func(s *Summary) string { return numberOrDash(s.Latency.FromSent.TTFT.P999) }},
-	{"TTFT from schedule, p99", "ttft", func(s *Summary) string { return numberOrDash(s.Latency.FromDue.TTFT.P99) }},
-	{"ITL, p50", "itl_chunk", func(s *Summary) string { return numberOrDash(s.Latency.ITLChunk.P50) }},
-	{"… p99", "itl_chunk", func(s *Summary) string { return numberOrDash(s.Latency.ITLChunk.P99) }},
-	{"TPOT, p50", "tpot", func(s *Summary) string { return numberOrDash(s.Latency.TPOT.P50) }},
-	{"… p99", "tpot", func(s *Summary) string { return numberOrDash(s.Latency.TPOT.P99) }},
+	figureRow("TTFT from schedule, p99", figure.P99, figure.TTFT),
+	figureRow("ITL, p50", figure.P50, figure.ITL),
+	figureRow("… p99", figure.P99, figure.ITL),
+	figureRow("TPOT, p50", figure.P50, figure.TPOT),
+	figureRow("… p99", figure.P99, figure.TPOT),
 	{"E2E from sent, p50", "e2e", func(s *Summary) string { return numberOrDash(s.Latency.FromSent.E2E.P50) }},
 	{"… p99", "e2e", func(s *Summary) string { return numberOrDash(s.Latency.FromSent.E2E.P99) }},
-	{"Session time (s), p50", "session_time", func(s *Summary) string {
-		return ofSessions(s, func(o *Sessions) string { return inSeconds(o.Completion.P50) })
-	}},
-	{"… p95", "session_time", func(s *Summary) string {
-		return ofSessions(s, func(o *Sessions) string { return inSeconds(o.Completion.P95) })
-	}},
-	{"… of the server, mean", "sessions.critical_path", func(s *Summary) string {
-		return ofSessions(s, func(o *Sessions) string {
-			if o.Path == nil {
-				return "–"
-			}
-			return numberOrDash(o.Path.Server.MeanS)
-		})
-	}},
+	figureRow("Session time (s), p50", figure.P50, figure.SessionTime),
+	figureRow("… p95", figure.P95, figure.SessionTime),
+	figureRow("… of the server, mean", figure.Mean, figure.SessionServerTime),
 	{"Sessions", "sessions", func(s *Summary) string {
-		return ofSessions(s, func(o *Sessions) string { return page.Brief(o.Sessions) })
+		if s.Sessions == nil {
+			return "–"
+		}
+		return page.Brief(s.Sessions.Sessions)
 	}},
-	{"Sessions succeeded", "sessions", func(s *Summary) string {
-		return ofSessions(s, func(o *Sessions) string { return page.OrDash(o.SuccessShare, page.Percent) })
-	}},
-	{"Sessions/s", "sessions", func(s *Summary) string {
-		return ofSessions(s, func(o *Sessions) string { return numberOrDash(o.PerS) })
-	}},
-	{"In flight, mean", "in_flight", func(s *Summary) string { return numberOrDash(s.InFlight.Mean) }},
-	{"Hit ratio", "measured_ratio", func(s *Summary) string { return page.OrDash(s.Cache.Measured, page.Percent) }},
+	figureRow("Sessions succeeded", 0, figure.SessionSuccess),
+	figureRow("Sessions/s", 0, figure.SessionRate),
+	figureRow("In flight, mean", 0, figure.InFlight),
+	figureRow("Hit ratio", 0, figure.HitRatio),
 	{"… expected", "expected_ratio", func(s *Summary) string { return page.OrDash(s.Cache.Expected, page.Percent) }},
-	{"Send lag, p99", "send_lag", func(s *Summary) string { return numberOrDash(s.Latency.SendLag.P99) }},
+	figureRow("Send lag, p99", figure.P99, figure.SendLag),
 	{"Tokens/s per user", "tokens_per_s_per_user", func(s *Summary) string {
 		return numberOrDash(s.Efficiency.PerUser)
 	}},
@@ -297,14 +281,34 @@ var overlayRows = []struct {
 		}
 		return numberOrDash(s.Efficiency.PerGPU)
 	}},
+}, serverFigureRows())
+
+// serverFigureRows are what servers say of themselves and a run can be judged by.
+func serverFigureRows() (rows []overlayRow) {
+	for _, of := range figure.All() {
+		switch {
+		case !of.Servers:
+		case of.Spread:
+			rows = append(rows, figureRow("Servers: "+of.Label+", p95", figure.P95, of))
+		default:
+			rows = append(rows, figureRow("Servers: "+of.Label, 0, of))
+		}
+	}
+	return rows
 }
 
-// ofSessions is a figure by session, of a run that has any.
-func ofSessions(s *Summary, figure func(*Sessions) string) string {
-	if s.Sessions == nil {
-		return "–"
+// figureRow shows a figure: times in ms, but those of sessions in s, and shares in percent.
+func figureRow(name string, statistic figure.Statistic, of *figure.Subject) overlayRow {
+	show := page.Number
+	switch {
+	case of.Unit == figure.Share:
+		show = page.Percent
+	case of.Sessions && of.Unit.IsTime():
+		show = func(ms float64) string { return page.Number(ms / 1000) }
 	}
-	return figure(s.Sessions)
+	return overlayRow{name, of.Definitions()[0], func(s *Summary) string {
+		return page.OrDash(s.Figure(figure.Of(statistic, of)), show)
+	}}
 }
 
 // firstRows are the figures of the first screen.

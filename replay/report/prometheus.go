@@ -16,6 +16,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 
+	"reprise/replay/figure"
 	"reprise/trace"
 	"reprise/trace/textpage"
 )
@@ -32,6 +33,7 @@ func WritePrometheus(w io.Writer, s Summary) error {
 	e.contract(&s)
 	e.latencies(&s)
 	e.load(&s)
+	e.figures(&s)
 	e.sessions(s.Sessions)
 	for _, f := range e.families {
 		if _, err := expfmt.MetricFamilyToText(w, f); err != nil {
@@ -67,6 +69,9 @@ func (e *exposition) add(name, help string, v *float64, labels ...label) {
 	}
 	e.families[i].Metric = append(e.families[i].Metric, m)
 }
+
+// meaning is the definition of a metric, as the help of its family.
+func meaning(name string) string { return metricNamed(name).Definition }
 
 // oneOrZero is 1 or 0.
 func oneOrZero(holds bool) *float64 {
@@ -130,34 +135,63 @@ func (e *exposition) latencies(s *Summary) {
 		if from, metric, ok := strings.Cut(strings.TrimPrefix(m.name, "from_"), "."); ok {
 			name, origin = metric, []label{{"origin", from}}
 		}
-		help := m.label
-		if d, ok := definitionOf(latencyDefinitions, "latency."+m.name+".count"); ok {
-			help = d.Definition
-		}
-		e.statistics(name, help, m.stat, origin...)
+		e.statistics(name, "_seconds", meaning(name), m.stat, origin...)
 	}
 }
 
-// statistics are those of a latency, and how many values they are of.
-func (e *exposition) statistics(name, help string, of *Stat, labels ...label) {
+// figures are all that a run can be judged by, but for its latencies and for what has labels of its own.
+func (e *exposition) figures(s *Summary) {
+	for _, of := range figure.All() {
+		name, unit := familyOf(of)
+		help := meaning(of.Definitions()[0])
+		switch of {
+		case figure.Goodput, figure.InFlight, figure.HitRatio:
+			continue
+		}
+		if stat := stats[of]; stat != nil && (of.Sessions || of.Servers) {
+			e.statistics(name, unit, help, stat(s))
+		} else if single := singles[of]; single != nil {
+			e.add(name+unit, help, single(s))
+		}
+	}
+}
+
+// familyOf is the name of a figure's family, and the unit at its end, as Prometheus' conventions have them.
+func familyOf(of *figure.Subject) (name, unit string) {
+	switch of.Unit {
+	case figure.Milliseconds:
+		return of.Name, "_seconds"
+	case figure.PerSecond:
+		return strings.TrimSuffix(of.Name, "_per_s"), "_per_second"
+	case figure.Share, figure.Times:
+		return strings.TrimSuffix(of.Name, "_rate"), "_ratio"
+	}
+	return of.Name, ""
+}
+
+// statistics are those of a figure that has many values, and how many they are. Nil is of a run without any.
+func (e *exposition) statistics(name, unit, help string, of *Stat, labels ...label) {
+	if of == nil {
+		return
+	}
 	type statistic struct {
 		name string // as in the JSON
-		ms   *float64
+		v    *float64
 	}
 	values := []statistic{{"mean", of.Mean}, {"sd", of.SD}, {"min", of.Min}}
 	for _, p := range percentiles {
 		values = append(values, statistic{strings.ReplaceAll(p.name, ".", "_"), *p.of(of)})
 	}
 	for _, v := range append(values, statistic{"max", of.Max}) {
-		if v.ms != nil {
-			e.add(name+"_seconds", help, Rounded(*v.ms/1000, 1e9),
-				append(slices.Clone(labels), label{"statistic", v.name})...)
+		if v.v != nil && unit == "_seconds" {
+			v.v = Rounded(*v.v/1000, 1e9)
 		}
+		e.add(name+unit, help, v.v, append(slices.Clone(labels), label{"statistic", v.name})...)
 	}
-	e.add(name+"_values", "How many values the statistics of "+name+"_seconds are of.", whole(of.Count), labels...)
+	e.add(name+"_values", "How many values the statistics of "+name+unit+" are of.", whole(of.Count), labels...)
 }
 
-// sessions are how the sessions of a run went, where it has any.
+// sessions are what sessions had, and what their time went to.
 func (e *exposition) sessions(o *Sessions) {
 	if o == nil {
 		return
@@ -166,77 +200,55 @@ func (e *exposition) sessions(o *Sessions) {
 		outcome SessionOutcome
 		n       int64
 	}{{SessionSucceeded, o.Succeeded}, {SessionFailed, o.Failed}, {SessionCensored, o.Censored}} {
-		e.add("sessions", "Sessions that began in the measured window, by how they ended.", whole(of.n),
-			label{"outcome", of.outcome.String()})
+		e.add("sessions", meaning("sessions"), whole(of.n), label{"outcome", of.outcome.String()})
 	}
-	e.add("session_success_ratio", "Sessions that succeeded, of those that succeeded or failed.", o.SuccessShare)
-	e.add("sessions_per_second", "Sessions that succeeded per second of the duration, by their end.", o.PerS)
-	e.statistics("session_time", "From the first due time of a session to its last answer, of those that succeeded.",
-		&o.Completion)
-	spread := func(name, help string, of *Spread) {
-		for _, v := range []struct {
-			name string
-			v    *float64
-		}{{"mean", of.Mean}, {"p50", of.P50}, {"p90", of.P90}, {"p95", of.P95}, {"p99", of.P99}, {"max", of.Max}} {
-			e.add(name, help, v.v, label{"statistic", v.name})
-		}
+	for _, had := range []struct {
+		name string
+		of   *Spread
+	}{{"requests", &o.Requests}, {"input_tokens", &o.Input}, {"cached_tokens", &o.Cached},
+		{"output_tokens", &o.Output}} {
+		e.statistics("session_"+had.name, "", meaning("sessions.requests_per_session"), had.of.stat())
 	}
-	spread("session_slowdown_ratio", "Time of a session over what it took in the source.", &o.Slowdown)
-	spread("session_requests", "Requests of a session that succeeded.", &o.Requests)
-	spread("session_input_tokens", "Prompt tokens of a session that succeeded.", &o.Input)
-	spread("session_cached_tokens", "Cached prompt tokens of a session that succeeded.", &o.Cached)
-	spread("session_output_tokens", "Output tokens of a session that succeeded.", &o.Output)
 	if p := o.Path; p != nil {
 		for _, part := range []struct {
 			name string
 			of   *PathPart
 		}{{"until_first_token", &p.Prefill}, {"decode", &p.Decode}, {"think", &p.Think}, {"tool", &p.Tool},
 			{"wait", &p.Wait}, {"client", &p.Client}} {
-			e.add("session_path_seconds",
-				"What the time of a session went to along its critical path, mean over those that succeeded.",
-				part.of.MeanS, label{"part", part.name})
+			e.add("session_path_seconds", meaning("sessions.critical_path"), part.of.MeanS,
+				label{"part", part.name})
 		}
 	}
 }
 
 // load is what was sent, what came of it, and what the cache gave.
 func (e *exposition) load(s *Summary) {
-	r, t := &s.Requests, &s.Throughput
+	r := &s.Requests
 	for _, o := range []struct {
 		outcome string
 		n       int64
 	}{{"succeeded", r.Succeeded}, {"failed", r.Failed}, {"cancelled", r.Cancelled}, {"not_sent", r.NotSent}} {
-		e.add("requests", "Requests by how they ended.", whole(o.n), label{"outcome", o.outcome})
+		e.add("requests", meaning("rows"), whole(o.n), label{"outcome", o.outcome})
 	}
 	for _, c := range s.Errors {
-		e.add("errors", "Failed requests by class.", whole(c.Count), label{"class", c.Class})
+		e.add("errors", meaning("errors"), whole(c.Count), label{"class", c.Class})
 	}
-	e.add("error_ratio", "Failed requests of those that succeeded or failed.", r.ErrorShare)
-	e.add("duration_seconds", "From the first due time to the last end of a request.", s.DurationS)
-	e.add("offered_requests_per_second", "The rate that the schedule asked for.", t.OfferedPerS)
-	e.add("requests_per_second", "Successful requests per second of the duration.", t.RequestsPerS)
-	e.add("prompt_tokens_per_second", "Prompt tokens of successful requests per second of the duration.",
-		t.PromptTokensPerS)
-	e.add("output_tokens_per_second", "Output tokens of successful requests per second of the duration.",
-		t.OutputTokensPerS)
+	e.add("duration_seconds", meaning("duration"), s.DurationS)
+	e.add("offered_requests_per_second", meaning("offered_requests"), s.Throughput.OfferedPerS)
 	if g := s.Goodput; g != nil {
 		for _, o := range []struct {
 			origin string
 			good   Good
 		}{{"sent", g.FromSent}, {"due", g.FromDue}} {
 			labels := []label{{"origin", o.origin}, {"slo", g.SLO.String()}}
-			e.add("goodput_requests_per_second", "Requests per second that met every objective.",
-				o.good.PerS, labels...)
-			e.add("goodput_ratio", "Requests that met every objective, of those that succeeded or failed.",
-				o.good.Share, labels...)
+			e.add("goodput_requests_per_second", meaning("goodput"), o.good.PerS, labels...)
+			e.add("goodput_ratio", meaning("goodput"), o.good.Share, labels...)
 		}
 	}
-	e.add("in_flight_requests", "Requests in flight.", s.InFlight.Mean, label{"statistic", "mean"})
-	e.add("in_flight_requests", "Requests in flight.", whole(int64(s.InFlight.Max)), label{"statistic", "max"})
-	e.add("prefix_cache_hit_ratio", "Hit ratio of the prefix cache by token.", s.Cache.Measured,
-		label{"kind", "measured"})
-	e.add("prefix_cache_hit_ratio", "Hit ratio of the prefix cache by token.", s.Cache.Expected,
-		label{"kind", "expected"})
+	e.add("in_flight_requests", meaning("in_flight"), s.InFlight.Mean, label{"statistic", "mean"})
+	e.add("in_flight_requests", meaning("in_flight"), whole(int64(s.InFlight.Max)), label{"statistic", "max"})
+	e.add("prefix_cache_hit_ratio", meaning("measured_ratio"), s.Cache.Measured, label{"kind", "measured"})
+	e.add("prefix_cache_hit_ratio", meaning("expected_ratio"), s.Cache.Expected, label{"kind", "expected"})
 }
 
 // A Pusher sends a summary to a Prometheus Pushgateway, where it takes the place of

@@ -66,6 +66,11 @@ type Spread struct {
 	Max   *float64 `json:"max"`
 }
 
+// stat is a spread with the fields of times.
+func (s *Spread) stat() *Stat {
+	return &Stat{Count: s.Count, Mean: s.Mean, P50: s.P50, P90: s.P90, P95: s.P95, P99: s.P99, Max: s.Max}
+}
+
 // spreadUnit is what [sample.Values] have for 1 of a [Spread].
 const spreadUnit = 1e6
 
