@@ -120,15 +120,15 @@ func (f *profileFlags) run(cmd *cobra.Command, path string) error {
 		}
 	}
 	mode := trace.TierMode(t.Meta.Tier)
+	page := profile.Page(summary, p.Histograms())
 	if f.html != "" {
-		if err := cli.WriteOutputMode(cmd, f.html, mode, profile.Page(summary, p.Histograms()).Write); err != nil {
+		if err := cli.WriteOutputMode(cmd, f.html, mode, page.Write); err != nil {
 			return err
 		}
 	}
 	return cli.WriteOutputMode(cmd, f.out, mode, func(w io.Writer) error {
 		if !f.asJSON {
-			return profile.WriteText(w, summary,
-				cli.TextOptions(cmd, "All tables: --details. Page with plots: --html FILE."))
+			return page.WriteText(w, cli.TextOptions(cmd, "All tables: --details. Page with plots: --html FILE."))
 		}
 		return cli.WriteJSON(w, summary)
 	})

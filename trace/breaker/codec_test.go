@@ -127,7 +127,7 @@ func printed(t *testing.T, breakers string) string {
 	t.Helper()
 	p := profile.NewProfiler(trace.Meta{BlockSize: 16, Breakers: breakers}, profile.ProfilerOptions{})
 	var b strings.Builder
-	if err := profile.WriteText(&b, p.Summary(), textpage.Options{Details: true}); err != nil {
+	if err := profile.Page(p.Summary(), nil).WriteText(&b, textpage.Options{Details: true}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := json.Marshal(p.Summary()); err != nil {
@@ -146,8 +146,8 @@ func TestBreakersAreShown(t *testing.T) {
 			t.Errorf("line %d is too wide or ends in blanks: %q", i+1, line)
 		}
 	}
-	for _, want := range []string{"Prefix breakers", "│ 40       │ 0, system │ model-9 │       29 │         2 │      42,282 │",
-		"At token 40, in message 0 (system)", "a day at that rate", "These are the 10 of 14 places", "fewer than 5 requests"} {
+	for _, want := range []string{"Prefix breakers", "│       40 │       0 │ system │ model-9 │       29 │           2 │ 42,282 │",
+		"Most is lost at token 40, in message 0 (system)", "a day at this rate", "These are the 10 of 14 places", "fewer than 5 requests"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the text lacks %q:\n%s", want, text)
 		}

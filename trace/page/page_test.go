@@ -263,7 +263,7 @@ func TestNumericColumns(t *testing.T) {
 		{[]string{"1,234", "-0.5", "–", ""}, true},
 		{[]string{"< 1 %", "±3.2e-5", "12.5 ms", "3.4×", "≥2 /s", "1 234"}, true},
 		{[]string{"1", "many"}, false},
-		{[]string{"–", ""}, false},
+		{[]string{"–", ""}, true},
 		{[]string{"3 requests failed"}, false},
 		{[]string{"2025-01-01 10:00"}, false},
 		{nil, false},

@@ -218,13 +218,14 @@ var number = regexp.MustCompile(
 // bareNumber is a figure of a terminal's narrow column, which a page sets apart in thousands.
 var bareNumber = regexp.MustCompile(`^-?[0-9]{4,7}\*?$`)
 
-// numeric tells whether a column holds numbers: at least one, and besides them
-// only cells that say there is none.
+// numeric tells whether a column holds numbers, or cells that say there is none.
 func (t *Table) numeric(col int) bool {
 	found := false
 	for _, row := range t.Rows {
 		switch text := strings.TrimSpace(row[col]); text {
-		case "", "-", "–", "—", "n/a":
+		case "":
+		case "-", "–", "—", "n/a":
+			found = true
 		default:
 			if !number.MatchString(text) {
 				return false

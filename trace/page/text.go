@@ -3,6 +3,7 @@ package page
 import (
 	"cmp"
 	"io"
+	"math"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -14,36 +15,30 @@ import (
 const leastRows = 5
 
 // WriteText writes the page for a terminal. Without details it is the first screen: the headline,
-// the verdict, the table with as many rows as [textpage.AnswerLines] leave room for, the facts, and
-// every note that is no mere information. With details the notes, sections and provenance follow,
+// the verdict, the table with as many rows as [textpage.AnswerLines] leave room for, and the facts and
+// the notes that are no mere information as far as there is room. With details the notes, sections and provenance follow,
 // without plots: what a plot shows is in a table of its section. It writes once, without colours.
 func (p *Page) WriteText(w io.Writer, o textpage.Options) error {
 	if err := p.check(); err != nil {
 		return err
 	}
 
-	out := textpage.New(o)
+	lines := cmp.Or(o.Lines, textpage.AnswerLines)
+	out, foot := textpage.New(o), textpage.New(o)
 	out.Line("", sentence(p.Headline))
-	for _, n := range p.Verdict {
-		n.write(out)
+	for i := range p.Verdict {
+		p.Verdict[i].write(out)
 	}
 	out.Line("", p.Lead)
 
-	foot := textpage.New(o)
-	writeFacts(foot, p.Facts)
-	for _, n := range p.Notes {
-		if o.Details || n.Level > Good {
-			n.write(foot)
-		}
-	}
-	foot.Blank()
+	room := lines - out.Lines() - p.leastLines() - 3 // for what is last
+	writeFacts(foot, p.Facts, o.AtMost(room))
+	last := strings.TrimSpace(p.Tag + " " + o.Rest)
 	if o.Details {
-		foot.Line("", p.Tag)
-	} else {
-		foot.Line("", strings.TrimSpace(p.Tag+" "+o.Rest))
+		last = p.Tag
 	}
-
-	p.writeFirstTable(out, o, cmp.Or(o.Lines, textpage.AnswerLines)-foot.Lines()-out.Lines())
+	p.writeNotes(foot, o, room, last)
+	p.writeFirstTable(out, o, lines-foot.Lines()-out.Lines())
 	out.Append(foot)
 	if o.Details {
 		for i := range p.Sections {
@@ -51,11 +46,40 @@ func (p *Page) WriteText(w io.Writer, o textpage.Options) error {
 		}
 		for _, g := range p.About {
 			out.Line("", g.Title)
-			writeFacts(out, g.Facts)
+			writeFacts(out, g.Facts, math.MaxInt)
 		}
 	}
 	_, err := out.WriteTo(w)
 	return err
+}
+
+// leastLines is how many lines the table of the first screen takes at least.
+func (p *Page) leastLines() int {
+	if p.Table == nil {
+		return 0
+	}
+	return 3 + min(len(p.Table.Rows), leastRows)
+}
+
+// writeNotes writes the notes that are no mere information, in an answer those that so many lines have
+// room for, and last what is last.
+func (p *Page) writeNotes(out *textpage.Page, o textpage.Options, lines int, last string) {
+	left := int64(0)
+	for i := range p.Notes {
+		one := textpage.New(o)
+		p.Notes[i].write(one)
+		switch {
+		case o.Details, p.Notes[i].Level > Good && out.Lines()+one.Lines() <= lines:
+			out.Append(one)
+		case p.Notes[i].Level > Good:
+			left++
+		}
+	}
+	if left > 0 {
+		last = strings.TrimSpace(Many(left, "more warning") + ". " + last)
+	}
+	out.Blank()
+	out.Line("", last)
 }
 
 // sentence ends words with a full stop where they have none.
@@ -119,14 +143,17 @@ func (t *Table) words() (columns []int) {
 	return columns
 }
 
-// writeFacts writes facts, a line each.
-func writeFacts(out *textpage.Page, facts []Fact) {
+// writeFacts writes facts, a line each, those that so many lines have room for.
+func writeFacts(out *textpage.Page, facts []Fact, lines int) {
 	widest := 0
 	for _, f := range facts {
 		widest = max(widest, text.StringWidth(f.Label))
 	}
 	for _, f := range facts {
-		out.Line(text.Pad(textpage.Plain(f.Label), widest+2, ' '), f.says())
+		one := textpage.New(textpage.Options{Width: out.Width()})
+		if one.Line(text.Pad(textpage.Plain(f.Label), widest+2, ' '), f.says()); out.Lines()+one.Lines() <= lines {
+			out.Append(one)
+		}
 	}
 	out.Blank()
 }

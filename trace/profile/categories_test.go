@@ -120,7 +120,7 @@ func TestEarlierCategories(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := p.Summary()
-		sections := profile.Page(s, p.Histograms()).Sections
+		of := profile.Page(s, p.Histograms())
 		var shares []string
 		for _, c := range s.Categories {
 			if shares = append(shares, c.Category); c.Category == trace.Global && c.Requests == 0 {
@@ -134,9 +134,9 @@ func TestEarlierCategories(t *testing.T) {
 			t.Errorf("rule %q: %v, want %s", rule, shares, want)
 		}
 		var defined []string
-		for _, row := range sections[len(sections)-1].Tables[0].Rows {
-			if row[1] == "category" {
-				defined = append(defined, row[0])
+		for _, term := range of.Terms {
+			if term.Unit == "category" {
+				defined = append(defined, term.Name)
 			}
 		}
 		if got := strings.Join(defined, " "); got != want {

@@ -16,9 +16,8 @@
 //     ranks the prefixes that bring it and counts working sets. When asked, it also
 //     drives a [fleet.Simulation] of routers over several replicas.
 //  3. [Profiler.Summary] is the result as data, with its warnings beside the
-//     numbers. [WriteText] prints it for people, and [Tables] gives its curves as
-//     rows. [Profiler.Histograms] gives the distributions as rows that merge
-//     exactly. [Page] lays both out for a browser.
+//     numbers. [Tables] gives its curves as rows, and [Profiler.Histograms] the
+//     distributions as rows that merge exactly. [Page] lays both out for people.
 //
 // Rows do not show where near-identical prompts part, since their ids are chained.
 // A [breaker.Finder] finds these places at import, while the tokens are in memory,
@@ -85,10 +84,7 @@
 //     beforehand
 //   - histogram.go: histograms in fixed buckets that merge exactly, as Parquet rows
 //   - tables.go: the summary as rows of a table (tables/1)
-//   - text.go, textreuse.go: the summary as text: facts, lengths, times, dispersion, hit
-//     ratios and warnings in the first; the curve, reuse over time, categories, groups,
-//     prefixes, working set, routing and waterfalls in the second
-//   - texttable.go: the layout of text tables: columns, widths, numbers, missing values
+//   - texttable.go: what several tables name alike: numbers, sets of figures, steps
 //   - page.go: the HTML page: its order of sections and its facts
 //   - pagetraffic.go: the page's arrivals, IDC, lengths, latency of the source and sessions
 //   - pagereuse.go: the page's reuse, waterfalls, prefixes, series over time, groups and

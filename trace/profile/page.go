@@ -22,7 +22,7 @@ func Page(s Summary, histograms []HistogramRow) *page.Page {
 		h.buckets[key] = append(h.buckets[key], Bucket{r.Lo, r.Hi, r.Count})
 	}
 	p := &page.Page{
-		Title: "Trace profile", Headline: h.headline(), Lead: h.lead(),
+		Title: "Trace profile", Headline: h.headline(), Lead: h.lead(), Tag: trace.TierNote("report", h.Tier),
 		Facts: h.facts(), About: []page.Group{{Title: "Trace", Facts: h.about()}},
 	}
 	if t := h.lengthsTable(); len(t.Rows) > 0 {
@@ -33,9 +33,8 @@ func Page(s Summary, histograms []HistogramRow) *page.Page {
 	} else if arrivals := h.arrivals(); len(arrivals.Plots) > 0 {
 		p.Plot = &arrivals.Plots[0]
 	}
-	if tier := trace.TierNote("page", h.Tier); tier != "" {
-		p.Notes = append(p.Notes, page.Note{Level: page.Warn, Text: tier})
-	}
+	p.Notes = []page.Note{{Level: page.Info, Text: "All figures are of load: requests that failed are counted, and " +
+		"left out of everything else. Histograms have public log-linear buckets, to within 1 %."}}
 	for _, w := range h.Warnings {
 		p.Notes = append(p.Notes, page.Note{Level: page.Warn, Text: asSentence(w.Message)})
 	}
@@ -45,15 +44,10 @@ func Page(s Summary, histograms []HistogramRow) *page.Page {
 		h.distances(), h.prefixes(), h.workingSet(), h.routing(), h.sessions(), h.latency(),
 	} {
 		if len(section.Tables)+len(section.Plots) > 0 {
-			for i, text := range section.Text {
-				section.Text[i] = strings.ReplaceAll(text, " %", "\u00a0%") // kept on one line
-			}
 			p.Sections = append(p.Sections, section)
 		}
 	}
-	if d := definitions(p.Sections, h.CategoryRule); len(d.Tables) > 0 {
-		p.Sections = append(p.Sections, d)
-	}
+	p.Terms = definitions(p.Sections, h.CategoryRule)
 	return p
 }
 
@@ -69,12 +63,12 @@ func (h *sheet) headline() string {
 	case r == nil:
 		out += "; prefix reuse unknown"
 	}
-	return strings.ReplaceAll(out, " %", "\u00a0%")
+	return out
 }
 
 // lead says what was profiled.
 func (h *sheet) lead() string {
-	out := "The lengths, arrivals and prefix reuse of a trace"
+	out := "A trace"
 	if h.SourceFormat != "" {
 		out += " (" + h.SourceFormat + ")"
 	}
@@ -84,10 +78,11 @@ func (h *sheet) lead() string {
 	return out + "."
 }
 
-// lengthsTable has the spread of the lengths, one a line.
+// lengthsTable has the spread of the lengths and of recorded times, one a line.
 func (h *sheet) lengthsTable() page.Table {
-	t := page.Table{Head: []string{"tokens", "mean", "p50", "p95", "p99", "max"}}
-	for _, d := range []namedStats{{"input", h.Input}, {"output", h.Output}} {
+	t := page.Table{Head: []string{"", "mean", "p50", "p95", "p99", "max"}}
+	for _, d := range []namedStats{{"input tokens", h.Input}, {"output tokens", h.Output}, {"cached tokens", h.Cached},
+		{"TTFT, s", h.TTFT}, {"E2E, s", h.E2E}} {
 		if d.Stats != nil {
 			t.Rows = append(t.Rows, []string{d.name, page.Short(d.Mean), page.Short(d.P50), page.Short(d.P95),
 				page.Short(d.P99), page.Short(d.Max)})
@@ -98,28 +93,57 @@ func (h *sheet) lengthsTable() page.Table {
 
 // facts are what a reader looks for first. Unknown ones are left out.
 func (h *sheet) facts() (out []page.Fact) {
-	put := func(known bool, label, value, note string) {
-		if known {
-			out = append(out, page.Fact{Label: label, Value: value, Note: note})
-		}
+	put := func(label, value, note string) {
+		out = append(out, page.Fact{Label: label, Value: value, Note: note})
 	}
-	put(h.Input != nil, "Prompt tokens", compact(h.InputTotal), "")
-	if h.OutputTotal != nil {
-		note := ""
-		if h.OutputUnknown > 0 {
-			note = "unknown in " + page.Many(h.OutputUnknown, "request")
-		}
-		put(true, "Output tokens", compact(*h.OutputTotal), note)
+	if h.Input != nil {
+		put("Prompt tokens", compact(h.InputTotal), "")
+	}
+	switch {
+	case h.OutputTotal == nil:
+		put("Output tokens", "unknown", "")
+	case h.OutputUnknown > 0:
+		put("Output tokens", compact(*h.OutputTotal), "unknown in "+page.Many(h.OutputUnknown, "request"))
+	default:
+		put("Output tokens", compact(*h.OutputTotal), "")
 	}
 	if r := h.Reuse; r != nil {
-		put(r.Steady.HitRatios.ByToken != nil, "Hit ratio, steady",
-			page.OrDash(r.Steady.HitRatios.ByToken, page.Percent), "by token, once the cache is warm")
-		put(true, "Distinct blocks", page.Count(r.UniqueBlocks), "of "+page.Count(r.ReferencesBlocks)+" in all prompts")
+		if steady := r.Steady.HitRatios.ByToken; steady != nil {
+			put("Hit ratio, steady", page.Percent(*steady), "by token, once the cache is warm")
+		}
+		if g := h.ReuseWithGenerated; g != nil && g.HitRatios.ByToken != nil {
+			put("With KV of outputs", page.Percent(*g.HitRatios.ByToken), "by token")
+		}
+		blocks := "of " + page.Count(r.ReferencesBlocks) + " in all prompts"
+		if w := h.WorkingSet; w != nil && w.Total.GiB != nil {
+			blocks += ", " + figure(*w.Total.GiB) + " GiB"
+		}
+		put("Distinct blocks", page.Count(r.UniqueBlocks), blocks)
+	}
+	if i := h.InferredReuse; i != nil {
+		put("Estimated", i.String(), "")
+	}
+	if b := h.Breakers; b != nil && len(b.List) > 0 {
+		put("Lost at breakers", page.OrDash(b.LostShare, page.Percent), "of the prompt tokens, most at "+
+			b.List[0].Place())
 	}
 	if g := h.Sessions; g != nil {
-		put(true, "Sessions", page.Count(g.Sessions), page.Fixed(g.Turns.Mean, 2)+" turns on average")
+		note := page.Fixed(g.Turns.Mean, 2) + " turns on average"
+		if g.Origin == originInferred {
+			note += "; " + g.inferred(h.Requests)
+		}
+		put("Sessions", page.Count(g.Sessions), note)
 	}
-	put(h.Tier != "", "Tier", h.Tier, "this report is no more public than that")
+	if h.Arrivals.CV != nil {
+		put("CV of gaps", page.Number(*h.Arrivals.CV), "1 is Poisson")
+	}
+	var shares []string
+	for _, c := range h.Categories {
+		shares = append(shares, c.Category+" "+page.OrDash(c.RequestShare, page.Percent))
+	}
+	if len(shares) > 0 {
+		put("Categories", strings.Join(shares, ", "), "of requests")
+	}
 	return out
 }
 

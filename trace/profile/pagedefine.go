@@ -126,24 +126,17 @@ var pageDefinitions = map[string][]definition{
 	},
 }
 
-// definitions is the section with the definitions of the sections on the page, and of categories by their rule.
-func definitions(sections []page.Section, rule string) page.Section {
-	t := page.Table{Head: []string{"name", "unit", "definition", "formula"},
-		Align: []page.Align{page.Left, page.Left, page.Left, page.Left}}
+// definitions are those of the sections on the page, and of categories by their rule.
+func definitions(sections []page.Section, rule string) (out []page.Term) {
 	for _, s := range sections {
 		if s.Title == groupsTitle && rule != "" {
 			for _, d := range trace.CategoryDefinitions(rule) {
-				t.Rows = append(t.Rows, []string{d.Name, "category", d.Text, ""})
+				out = append(out, page.Term{Name: d.Name, Unit: "category", Text: d.Text})
 			}
 		}
 		for _, d := range pageDefinitions[s.Title] {
-			t.Rows = append(t.Rows, []string{d.name, d.unit, d.text, d.formula})
+			out = append(out, page.Term{Name: d.name, Unit: d.unit, Text: d.text, Formula: d.formula})
 		}
 	}
-	if t.Rows == nil {
-		return page.Section{}
-	}
-	return page.Section{Title: "Definitions", Tables: []page.Table{t}, Text: []string{
-		"All figures are of load: requests that failed are counted, and left out of everything else. Histograms have " +
-			"public log-linear buckets, to within 1 %."}}
+	return out
 }

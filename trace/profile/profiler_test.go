@@ -311,7 +311,7 @@ func TestSmallTraces(t *testing.T) {
 		if string(again) != string(encoded) {
 			t.Errorf("%s: JSON does not come back as it was", test.name)
 		}
-		if err := profile.WriteText(&strings.Builder{}, sum, textpage.Options{Details: true}); err != nil {
+		if err := profile.Page(sum, nil).WriteText(&strings.Builder{}, textpage.Options{Details: true}); err != nil {
 			t.Errorf("%s: %v", test.name, err)
 		}
 	}

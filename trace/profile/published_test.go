@@ -236,11 +236,11 @@ func TestPublishedText(t *testing.T) {
 	annotate(rows, 512, profile.Options{})
 	s := profileOf(t, rows, trace.Meta{BlockSize: 512, Sessions: "inferred"}, profile.ProfilerOptions{}).Summary()
 	var b strings.Builder
-	if err := profile.WriteText(&b, s, textpage.Options{Details: true}); err != nil {
+	if err := profile.Page(s, nil).WriteText(&b, textpage.Options{Details: true}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"3,540 s", "12,000", "6,909", "27,367", "85,400", "1,120", "0.366", "0.374",
-		"0.384", "0.382", "0.0445", "62.5 %", "79.1 %", "1,895", "182,790", "2.95 turns"} {
+	for _, want := range []string{"3,540 s", "12,000", "6,909", "27,367", "85,400", "1,120", "36.6 %", "37.4 %",
+		"38.4 %", "38.2 %", "4.45 %", "62.5 %", "79.1 %", "1,895", "182,790", "2.95 turns"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("the text lacks %s", want)
 		}

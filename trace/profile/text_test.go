@@ -1,7 +1,6 @@
 package profile_test
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -30,12 +29,12 @@ func TestTextWidth(t *testing.T) {
 		Replicas: []int{2, 64}, ReplicaBlocks: 1e9}
 	sum := profileOf(t, rows, meta, opts).Summary()
 	var b strings.Builder
-	if err := profile.WriteText(&b, sum, textpage.Options{Details: true}); err != nil {
+	if err := profile.Page(sum, nil).WriteText(&b, textpage.Options{Details: true}); err != nil {
 		t.Fatal(err)
 	}
 	for _, width := range []int{60, 80, 100} {
 		var answer strings.Builder
-		if err := profile.WriteText(&answer, sum, textpage.Options{Width: width, Rest: "All tables: --details."}); err != nil {
+		if err := profile.Page(sum, nil).WriteText(&answer, textpage.Options{Width: width, Rest: "All tables: --details."}); err != nil {
 			t.Fatal(err)
 		}
 		if n := strings.Count(answer.String(), "\n"); n > textpage.AnswerLines {
@@ -55,23 +54,13 @@ func TestTextWidth(t *testing.T) {
 			t.Errorf("line %d has colours, tabs or blanks at its end: %q", i+1, line)
 		}
 	}
-	for _, want := range []string{"reasoning tokens", "max tokens", "TTFT", "generated KV too", "Arrivals by ticks of 300 s",
-		"Warnings", "generated", "internal", "bytes", "one block in", "Over time, in", "Reuse by model, of 3", "organisation/a-model-of…",
-		"10 others", "Top prefixes by", "Working set", "GiB each", "64, prefix-weighted", "of the hit tokens of one cache",
-		"Where reuse goes", "one LRU cache of 2,000,000,000 blocks", "recorded cached tokens", "+points"} {
+	for _, want := range []string{"reasoning", "max_tokens", "TTFT", "generated KV too", "requests, by whole ticks",
+		"Warning: ", "generated", "internal", "bytes", "one block in", "By model, of 3", "organisation/a-model-of",
+		"10 others", "Top prefixes", "Working set", "GiB each", "prefix-weighted", "of the hit tokens of one cache",
+		"Where reuse is lost", "one LRU cache of 2,000,000,000 blocks", "recorded cached tokens", "points more"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("the text lacks %q", want)
 		}
-	}
-}
-
-type brokenWriter struct{}
-
-func (brokenWriter) Write([]byte) (int, error) { return 0, fmt.Errorf("broken") }
-
-func TestTextReturnsTheWritersError(t *testing.T) {
-	if err := profile.WriteText(brokenWriter{}, profile.Summary{}, textpage.Options{Details: true}); err == nil {
-		t.Error("the error of the writer is lost")
 	}
 }
 
@@ -83,10 +72,10 @@ func TestTextSaysNoMoreThanThereIs(t *testing.T) {
 		rows[i].Model = "one"
 	}
 	var b strings.Builder
-	if err := profile.WriteText(&b, profileOf(t, rows, trace.Meta{BlockSize: 4}, profile.ProfilerOptions{}).Summary(), textpage.Options{Details: true}); err != nil {
+	if err := profile.Page(profileOf(t, rows, trace.Meta{BlockSize: 4}, profile.ProfilerOptions{}).Summary(), nil).WriteText(&b, textpage.Options{Details: true}); err != nil {
 		t.Fatal(err)
 	}
-	for _, not := range []string{"Reuse by", "Routing", "Where reuse goes", "GiB", "+points", "-0.00"} {
+	for _, not := range []string{"By model", "Routing over replicas", "GiB", "-0.00"} {
 		if strings.Contains(b.String(), not) {
 			t.Errorf("the text has %q", not)
 		}

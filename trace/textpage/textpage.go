@@ -141,8 +141,11 @@ func (p *Page) WriteTo(w io.Writer) (int64, error) {
 // sequences above all, becomes a question mark.
 func Plain(s string) string {
 	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
+		switch {
+		case unicode.IsPrint(r):
 			return r
+		case r == '\u00a0':
+			return ' '
 		}
 		return '?'
 	}, s)
