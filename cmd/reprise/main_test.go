@@ -49,18 +49,20 @@ func reprise(t testing.TB, args ...string) (stdout, stderr string, code int) {
 // replacing adds --overwrite to a command whose output a step before has written: tests
 // use one name several times. What happens without it is in TestExistingOutput.
 func replacing(args []string) []string {
-	cmd, _, err := rootCommand(nil).Find(args)
-	if err != nil || cmd.Flags().Lookup("overwrite") == nil || slices.Contains(args, "--overwrite") {
-		return args
-	}
 	for _, name := range []string{"-o", "--html", "--header", "--histograms", "--tables", "--result-filename"} {
 		at := slices.Index(args, name) + 1
-		if at == 0 || at == len(args) {
+		if at == 0 || at == len(args) || slices.Contains(args, "--overwrite") {
 			continue
 		}
-		if info, err := os.Stat(args[at]); err == nil && info.Mode().IsRegular() {
+		if info, err := os.Stat(args[at]); err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+
+		cmd, _, err := rootCommand(nil).Find(args)
+		if err == nil && cmd.Flags().Lookup("overwrite") != nil {
 			return slices.Insert(slices.Clone(args), at+1, "--overwrite")
 		}
+		break
 	}
 	return args
 }

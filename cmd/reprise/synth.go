@@ -67,12 +67,7 @@ what it sets. -n, --duration and --arrivals override it.
 
 Built-in workloads:
 ` + cli.HelpList(datasets.Workloads(), 21, func(name string) (string, string) {
-			text, _ := datasets.Workload(name)
-			s, err := spec.Parse(name, text)
-			if err != nil {
-				return name, ""
-			}
-			return name, s.About
+			return name, datasets.WorkloadAbout(name)
 		}),
 		Example: `  reprise synth t.parquet -o w.parquet
   reprise synth fit t.parquet -o m.parquet

@@ -20,8 +20,8 @@ func TestBuiltInWorkloads(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.Name != name || s.About == "" {
-			t.Errorf("%s calls itself %q", name, s.Name)
+		if s.Name != name || s.About == "" || s.About != datasets.WorkloadAbout(name) {
+			t.Errorf("%s calls itself %q, and %q in the help", name, s.Name, datasets.WorkloadAbout(name))
 		}
 		src, err := s.Rows(1)
 		if err != nil {
