@@ -22,6 +22,7 @@ import (
 // A client that runs is scraped, and the dashboard asks for nothing that neither it nor
 // an engine with vLLM's names has.
 func TestAdminListen(t *testing.T) {
+	long(t)
 	dashboard, err := os.ReadFile("../../examples/grafana/dashboard.json")
 	if err != nil || !json.Valid(dashboard) {
 		t.Fatal(err)

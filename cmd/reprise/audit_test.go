@@ -105,6 +105,7 @@ func rewritten(t *testing.T, from, to string) {
 // The command says what it is called wrongly with, and ends with 3 when a check
 // failed.
 func TestAuditCommand(t *testing.T) {
+	long(t)
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("log.jsonl", []byte(strings.Repeat(`{"timestamp": 1, "input_length": 600, "output_length": 5, "hash_ids": [1, 2]}`+"\n", 20)), 0o600); err != nil {
 		t.Fatal(err)
@@ -159,6 +160,7 @@ func crowdTier(t *testing.T, path string) {
 // Audit takes every flag of import that says how a log is read: what import could read, it
 // can read again. Shards it does not make: it imports the log as one process does.
 func TestAuditReadsWhatImportRead(t *testing.T) {
+	long(t)
 	release := pflag.NewFlagSet("", pflag.ContinueOnError)
 	new(flags.Release).Register(release, "", "")
 	new(flags.Templates).Register(release)

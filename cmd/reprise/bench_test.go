@@ -134,6 +134,7 @@ func TestBenchDirectory(t *testing.T) {
 // The page of a suite has its tables, what became of each hypothesis and where it was
 // made, and leads to the page of every run.
 func TestBenchPage(t *testing.T) {
+	long(t)
 	t.Chdir(t.TempDir())
 	args := append([]string{"bench", "serving", "--row", "baseline", "--row", "continuous_batching", "--repeats",
 		"2", "-o", "out"}, batching...)
@@ -491,6 +492,7 @@ func TestBenchUsage(t *testing.T) {
 
 // What the page shows is read as it stands.
 func TestBenchDocs(t *testing.T) {
+	long(t)
 	page, err := os.ReadFile("../../docs/bench.md")
 	if err != nil {
 		t.Fatal(err)

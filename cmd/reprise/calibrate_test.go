@@ -99,6 +99,7 @@ func calibratedFile(t *testing.T) string {
 
 // An engine's file is taken wherever a preset is, and one that is none is refused by all.
 func TestEngineFileIsTakenWhereAPresetIs(t *testing.T) {
+	long(t)
 	t.Chdir(t.TempDir())
 	text := calibratedFile(t)
 	writeFiles(t, map[string]string{"engine.yaml": text, "broken.yaml": strings.Replace(text, "costs: step", "costs: stop", 1), "suite.yaml": "name: s\nrows:\n  - {name: a, workload: baseline}\n"})
@@ -137,6 +138,7 @@ func TestEngineFileIsTakenWhereAPresetIs(t *testing.T) {
 // What goes beyond the records that an engine was fitted to says so, and by how much, in the
 // text, the JSON and the page of every command that takes it.
 func TestBeyondWhatACalibrationCovers(t *testing.T) {
+	long(t)
 	t.Chdir(t.TempDir())
 	p, err := engine.OpenPreset("l4-qwen2.5-0.5b")
 	if err != nil {

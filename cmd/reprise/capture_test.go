@@ -180,6 +180,7 @@ func TestCaptureRefused(t *testing.T) {
 // A trace with a declared capture is the same when its log is renamed; an audit imports
 // the log by the same window.
 func TestAuditOfCapture(t *testing.T) {
+	long(t)
 	t.Chdir(t.TempDir())
 	captureLog(t, "log.jsonl", 60, 0)
 	must(t, importAs("t.parquet", "log.jsonl", secondOfJanuary...)...)

@@ -108,6 +108,7 @@ func checkCausal(t *testing.T, name string, rows []trace.Request, results []resu
 
 // Recorded times are kept on request, and where nothing tells of think times.
 func TestOpenLoop(t *testing.T) {
+	long(t)
 	dir := t.TempDir()
 	workload := filepath.Join(dir, "w.parquet")
 	must(t, "synth", "baseline", "-n", "5", "-o", workload)

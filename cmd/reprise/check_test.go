@@ -11,6 +11,7 @@ import (
 
 // The exit code of check says whether a replay can measure the server.
 func TestCheck(t *testing.T) {
+	long(t)
 	url := simulate(t)
 	t.Setenv("OPENAI_API_KEY", "")
 	out, errs, code := reprise(t, "check", "--url", url, "--json")

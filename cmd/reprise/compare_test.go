@@ -390,6 +390,7 @@ func TestCompareNames(t *testing.T) {
 // without a verdict; a comparison that is decided early stops, and one that was stopped goes on by
 // the plan that it has.
 func TestComparePlan(t *testing.T) {
+	long(t)
 	t.Chdir(t.TempDir())
 	must(t, "synth", "chat", "-n", "120", "-o", "w.parquet")
 	args := []string{"compare", "w.parquet", "--preset", "l4-qwen2.5-0.5b", "--costs-b", "step=7.5ms,prefill-token=36us,request=36ms", "--rate", "poisson:10", "--set", "noise=speed=4%,drift=1%,late=1ms",

@@ -18,6 +18,7 @@ const confineLog = `{"timestamp":"2026-01-02T03:04:05Z","messages":[{"role":"use
 // The program itself confines itself when it imports and when it anonymises, and
 // says so in the card. What other tests run in this process must not be.
 func TestCommandsConfine(t *testing.T) {
+	long(t)
 	dir := t.TempDir()
 	house, partner, chats := filepath.Join(dir, "t.parquet"), filepath.Join(dir, "p.parquet"), filepath.Join(dir, "c.parquet")
 	chatsTrace(t, chats, 8000)

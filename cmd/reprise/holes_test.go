@@ -16,6 +16,7 @@ import (
 
 // Results with holes are read by every command that reads results, in every format: what cannot be told is not told, and nothing ends as a fault of the program.
 func TestResultsWithHoles(t *testing.T) {
+	long(t)
 	t.Chdir(t.TempDir())
 	writeFiles(t, map[string]string{"c.yaml": "clauses: [p99 ttft <= 1s, mean tpot <= 1s, error_rate <= 1%, p95 session_time <= 1s, hit_ratio >= 10%]\n"})
 	seeds := uint64(4)

@@ -15,6 +15,7 @@ import (
 // A shard that is killed half-way leaves nothing, so that the merge names it; imported again
 // it completes the others, and the trace is that of one process.
 func TestShardKilledHalfWay(t *testing.T) {
+	long(t)
 	t.Chdir(t.TempDir())
 	shardLogs(t, "log", 3)
 	big := strings.Repeat(mustRead(t, "log/log-01.jsonl"), 60)
@@ -73,6 +74,7 @@ func mustRead(t testing.TB, path string) string {
 // The key of an import in shards is in no argument, environment or log of a process, and in no
 // file but its own.
 func TestShardKeyIsNotWritten(t *testing.T) {
+	long(t)
 	dir := t.TempDir()
 	t.Chdir(dir)
 	shardLogs(t, "log", 2)

@@ -77,6 +77,7 @@ func digestOf(t *testing.T, path string) string {
 // An import in any number of shards gives the trace of one process: its digest, its profile,
 // its system prompts and the counts that are told.
 func TestImportInShards(t *testing.T) {
+	long(t)
 	t.Chdir(t.TempDir())
 	shardLogs(t, "log", 9)
 	more := []string{"--keep-templates", "--set", "k-template=10", "--block-size", "16"}
@@ -198,6 +199,7 @@ func matches(t *testing.T, pattern string) []string {
 // A shard that is imported again replaces itself, and one that is missing, of another key or of
 // other settings is named.
 func TestShardsThatDoNotGoTogether(t *testing.T) {
+	long(t)
 	t.Chdir(t.TempDir())
 	shardLogs(t, "log", 5)
 	writeFiles(t, map[string]string{"other": strings.Replace(shardKey, "00", "ff", 1)})
@@ -249,6 +251,7 @@ func TestShardsThatDoNotGoTogether(t *testing.T) {
 
 // What bad records and contradicting counts mean is judged for all shards together.
 func TestShardsAreJudgedTogether(t *testing.T) {
+	long(t)
 	t.Chdir(t.TempDir())
 	shardLogs(t, "log", 4)
 	f, err := os.OpenFile("log/log-03.jsonl", os.O_APPEND|os.O_WRONLY, 0)
@@ -275,6 +278,7 @@ func TestShardsAreJudgedTogether(t *testing.T) {
 }
 
 func TestImportShardMistakes(t *testing.T) {
+	long(t)
 	t.Chdir(t.TempDir())
 	shardLogs(t, "log", 2)
 	writeFiles(t, map[string]string{"open": shardKey, "short": shardKey[:60], "zero": strings.Repeat("0", 64), "untimed.jsonl": `{"messages":[{"role":"user","content":"a"}]}` + "\n"})

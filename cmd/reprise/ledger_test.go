@@ -37,6 +37,7 @@ func captureOf(t *testing.T, path string) string {
 // Each import has an id of its own, which whatever is made of it inherits, and which the
 // digest of its rows does not depend on. What is made of no capture has none.
 func TestCaptureIDs(t *testing.T) {
+	long(t)
 	log, err := filepath.Abs("../../datasets/demo.jsonl.gz")
 	if err != nil {
 		t.Fatal(err)

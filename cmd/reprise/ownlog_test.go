@@ -39,6 +39,7 @@ const germanLog = "Datum;Nutzer;Modell;Eingabe-Tokens;Ausgabe-Tokens;Dauer (s)\n
 // One's own log becomes a trace by the command that the tool suggests when it is given
 // the file and nothing else.
 func TestOwnLogByTheToolsOwnWords(t *testing.T) {
+	long(t)
 	t.Chdir(t.TempDir())
 	type message struct {
 		Role    string `parquet:"role"`

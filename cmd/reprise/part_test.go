@@ -287,6 +287,7 @@ func dryOf(t *testing.T, workload string, args ...string) runs.Plan {
 // A dry run says what a replay then sends: requests, tokens, due times, and the
 // hit ratio that is expected.
 func TestModesDryRun(t *testing.T) {
+	long(t)
 	workload := modesWorkload(t, 60)
 	ways := [][]string{
 		{"--speed", "16", "--start", "400ms", "--end", "1s"}, {"--rate", "gamma:600,cv=2"}, {"--concurrency", "4", "--loop", "2"},

@@ -33,6 +33,7 @@ func crowdTrace(t *testing.T, path string, n int) {
 // A public model costs what the ledger says, and cannot be had for more than is
 // allowed; what is generated from it is public.
 func TestPublicModel(t *testing.T) {
+	long(t)
 	t.Chdir(t.TempDir())
 	crowdTrace(t, "t.parquet", 30000)
 	fit := []string{"synth", "fit", "t.parquet", "--tier", "public", "--epsilon", "8", "--max-input", "4096", "--max-output", "1024", "-o", "m.parquet"}

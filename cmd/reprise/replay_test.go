@@ -88,6 +88,7 @@ type difference struct {
 // asked for by the endpoint's own count, and the endpoint's cache, in blocks of
 // another size, hits as often as the workload says it must.
 func TestReplayIsExact(t *testing.T) {
+	long(t)
 	dir := t.TempDir()
 	file := func(name string) string { return filepath.Join(dir, name) }
 	if err := os.WriteFile(file("log.jsonl"), []byte(sharingLog(200)), 0o600); err != nil {

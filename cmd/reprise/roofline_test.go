@@ -17,6 +17,7 @@ const llama8B = `{"model_type":"llama","hidden_size":4096,"intermediate_size":14
 // An engine that was never measured comes from a model's shape and a data sheet, by flags
 // or as a preset; it says that it is a bound, and what would fit where it does not.
 func TestSimulateUnmeasuredHardware(t *testing.T) {
+	long(t)
 	t.Chdir(t.TempDir())
 	writeFiles(t, map[string]string{"config.json": llama8B, "other.json": "{}"})
 	must(t, "synth", "chat", "-n", "40", "-o", "w.parquet")

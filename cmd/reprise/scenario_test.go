@@ -39,6 +39,7 @@ func stampOf(t *testing.T, out string) *result.Scenario {
 // The rules of a file are filled in, and the stamp is in the results, the text, the JSON and
 // the page. What the measurement on a busy machine adds is no part of the test.
 func TestScenario(t *testing.T) {
+	long(t)
 	w, _ := agentWorkload(t, 12)
 	meta, err := trace.Open(w)
 	if err != nil {
@@ -110,6 +111,7 @@ func TestScenarioBroken(t *testing.T) {
 // Answers that the context has no room for are counted by what they say, and more than the
 // limit of them make the stamp invalid.
 func TestScenarioTooLong(t *testing.T) {
+	long(t)
 	w, _ := agentWorkload(t, 12)
 	server := newSessionServer(t)
 	says := []string{`{"error":{"message":"This model's maximum context length is 10 tokens"}}`, `{"detail":"Prompt is too long"}`, `{"error":{"code":"context_length_exceeded"}}`, `{"error":"above the maximum context"}`}

@@ -110,6 +110,7 @@ func TestServeCmdServed(t *testing.T) {
 // What would only say something of a simulated engine is refused beside one that is
 // started, by every command that starts one, and both flags are named.
 func TestServeCmdNotSimulated(t *testing.T) {
+	long(t)
 	w := targetWorkload(t, 4)
 	t.Chdir(t.TempDir())
 	for _, command := range [][]string{{"bench", "serving"}, {"sweep", w}, {"sweep", w, "--vary", "x=1,2"},

@@ -194,6 +194,7 @@ func (w *sessionServer) checkLive(t *testing.T, live int) {
 // 200 sessions of an agent that calls three others, over a server of random latency: its
 // own log shows the causal order and so many live sessions.
 func TestSessionsAtAServer(t *testing.T) {
+	long(t)
 	w, rows := agentWorkload(t, 200)
 	server, out := newSessionServer(t), filepath.Join(t.TempDir(), "r.parquet")
 	must(t, "replay", w, "--url", server.url, "-o", out, "--quiet", "--sessions", "20", "--set", "affinity-header=X-Session")
@@ -226,6 +227,7 @@ func TestSessionsAtAServer(t *testing.T) {
 // With --thread a turn's prompt is that of the turn before, the server's reply, and new text
 // such as tool results, as long as recorded in all; what is expected in the cache is there.
 func TestSessionsThread(t *testing.T) {
+	long(t)
 	w, rows := agentWorkload(t, 30)
 	server, out := newSessionServer(t), filepath.Join(t.TempDir(), "r.parquet")
 	must(t, "replay", w, "--url", server.url, "-o", out, "--quiet", "--sessions", "5", "--set", "affinity-header=X-Session", "--thread", "--server-block-size", "1")

@@ -47,6 +47,7 @@ func only(t *testing.T, path, key string, refusal string) *httptest.Server {
 // A hosted endpoint that has chat alone and asks for a key is replayed without a flag
 // for either; what is wrong is told with what to do next.
 func TestFirstContact(t *testing.T) {
+	long(t)
 	dir := t.TempDir()
 	w, out := filepath.Join(dir, "w.parquet"), filepath.Join(dir, "r.parquet")
 	must(t, "synth", "baseline", "-n", "3", "-o", w)

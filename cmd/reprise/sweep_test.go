@@ -210,6 +210,7 @@ func TestCapacityTakesThePriceOfTheContract(t *testing.T) {
 // A directory with the answer to one question gives none to another, and keeps it; objectives alone
 // are a contract; and without any the answer is the knee.
 func TestSweepAnswersWhatWasAsked(t *testing.T) {
+	long(t)
 	t.Chdir(t.TempDir())
 	sweep := func(dir string, more ...string) (string, string, int) {
 		return reprise(t, append([]string{"sweep", "chat", "--preset", "l4-qwen2.5-0.5b", "--rates", "5,10", "--level-duration", "10s", "--level-requests", "100",
@@ -244,6 +245,7 @@ func TestSweepAnswersWhatWasAsked(t *testing.T) {
 
 // What every run of a sweep finds at the endpoint is said once.
 func TestSweepSaysFindingsOnce(t *testing.T) {
+	long(t)
 	t.Chdir(t.TempDir())
 	must(t, "synth", "chat", "-n", "10", "-o", "w.parquet")
 	_, errs, code := reprise(t, "sweep", "w.parquet", "--url", simulate(t), "--rates", "20,40", "--level-duration", "500ms", "--level-requests", "0",

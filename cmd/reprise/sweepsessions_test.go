@@ -15,6 +15,7 @@ import (
 // A sweep by session finds a number of live sessions in virtual time and at a server, the same
 // in each sweep of a seed, and a capacity is made of it.
 func TestSweepSessions(t *testing.T) {
+	long(t)
 	w, _ := agentWorkload(t, 200)
 	dir := filepath.Join(t.TempDir(), "s")
 	args := []string{"sweep", w, "--preset=l4-qwen2.5-0.5b", "--sessions=1..4", "--set", "level-sessions=20", "--sustain=0s", "--level-duration=1s", "--clause=p95 session_time <= 100s", "--json"}

@@ -43,6 +43,7 @@ func singlesTrace(t *testing.T, path string, n int, beating bool) {
 // Synth measures what it made: where that is off its trace it says so in one line, and ends with
 // exit code 3 with --strict; where it is not, it says nothing.
 func TestSynthMeasuresItself(t *testing.T) {
+	long(t)
 	t.Chdir(t.TempDir())
 	singlesTrace(t, "beating.parquet", 150, true)
 	singlesTrace(t, "api.parquet", 4000, false)

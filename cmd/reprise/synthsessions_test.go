@@ -44,6 +44,7 @@ func chatsTrace(t *testing.T, path string, users int) {
 // A model of sessions costs what the ledger says; what is drawn from it is of tier partner,
 // and no row of the trace; the audit finds nothing against it.
 func TestSessionsForPartner(t *testing.T) {
+	long(t)
 	t.Chdir(t.TempDir())
 	chatsTrace(t, "t.parquet", 8000)
 	fit := []string{"synth", "fit", "t.parquet", "--tier", "partner", "--max-input", "4096", "--max-output", "1024", "-o", "m.parquet"}
