@@ -14,6 +14,7 @@ import (
 
 	"reprise/anonymize"
 	"reprise/trace"
+	"reprise/trace/longtest"
 	"reprise/trace/token"
 )
 
@@ -59,6 +60,7 @@ func randomEntries(r *rand.Rand, n int, sessions bool) []trace.Entry {
 
 // What comes out is the same for any limit of memory, down to none.
 func TestAnyMemoryLimit(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	r := rand.New(rand.NewPCG(11, 12))
 	for round := range oftener(8, 24) {
@@ -192,6 +194,7 @@ func TestTextSpills(t *testing.T) {
 // conversations that go on, take turns, part ways, lose messages, change roles
 // and domains.
 func TestChainAgreesWithWholePrompts(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	r := rand.New(rand.NewPCG(13, 14))
 	for _, template := range token.TemplateNames() {

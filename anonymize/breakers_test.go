@@ -8,6 +8,7 @@ import (
 
 	"reprise/anonymize"
 	"reprise/trace"
+	"reprise/trace/longtest"
 	"reprise/trace/recording"
 )
 
@@ -46,6 +47,7 @@ func dated(every int, model string) []trace.Entry {
 
 // What is found is what was planted, whoever encodes it and however often.
 func TestBreakersOfALog(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	found := func(p anonymize.Policy, src []trace.Entry) string {
 		_, card := run(t, p, src)
@@ -99,6 +101,7 @@ func TestBreakersOfALog(t *testing.T) {
 // A worker that gets a batch like its last one, when another worker had another
 // one between, passes the prompts on whole.
 func TestBreakersAcrossBatches(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	var src []trace.Entry
 	for i := range 12 * 128 { // so many entries are a batch

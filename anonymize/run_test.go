@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -17,13 +16,14 @@ import (
 
 	"reprise/anonymize"
 	"reprise/trace"
+	"reprise/trace/longtest"
 	"reprise/trace/token"
 )
 
 // oftener is how often a random test is repeated: few times, or, where
 // REPRISE_TEST_LONG is set, many.
 func oftener(few, many int) int {
-	if os.Getenv("REPRISE_TEST_LONG") != "" {
+	if longtest.On() {
 		return many
 	}
 	return few

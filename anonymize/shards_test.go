@@ -17,6 +17,7 @@ import (
 
 	"reprise/anonymize"
 	"reprise/trace"
+	"reprise/trace/longtest"
 	"reprise/trace/shard"
 	"reprise/trace/token"
 )
@@ -161,6 +162,7 @@ func wholeOf(files [][]trace.Entry) (all []trace.Entry) {
 
 // An import in shards has the rows of one process, however the files are cut.
 func TestShardsAreTheWhole(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	r := mrand.New(mrand.NewPCG(3, 9))
 	counts := map[string]int{}

@@ -13,6 +13,7 @@ import (
 	"reprise/datasets/internal/record"
 	"reprise/datasets/internal/row"
 	"reprise/trace/bombtest"
+	"reprise/trace/longtest"
 )
 
 // heapOfSystem is how much memory the heap has had of the system.
@@ -113,6 +114,7 @@ func slicesOf[T any](n int, v T) []T {
 
 // Records of JSON are bounded in bytes and in values, in all the ways in which they can stand.
 func TestRecordsAreBounded(t *testing.T) {
+	longtest.Skip(t)
 	for name, c := range map[string]struct {
 		record string
 		fits   bool

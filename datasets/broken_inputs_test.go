@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
 	"regexp"
 	"runtime"
 	"slices"
@@ -14,6 +13,7 @@ import (
 
 	"reprise/datasets/internal/fault"
 	"reprise/trace"
+	"reprise/trace/longtest"
 )
 
 // plant is put into broken inputs; no message may hold it.
@@ -122,7 +122,7 @@ func breakages(text string, r *rand.Rand) map[string]string {
 		"garbage in front": plant + "\n" + text,
 	}
 	places, tokens := 4, 15 // of each kind
-	if os.Getenv("REPRISE_TEST_LONG") != "" {
+	if longtest.On() {
 		places, tokens = 40, 60
 	}
 	for i := range places {
@@ -153,6 +153,7 @@ func breakages(text string, r *rand.Rand) map[string]string {
 // Whatever is wrong with an input, a reader ends with an error or counts what
 // it skipped, and repeats nothing of it.
 func TestBrokenInputs(t *testing.T) {
+	longtest.Skip(t)
 	for _, f := range streams(t) {
 		r := rand.New(rand.NewPCG(1, 2))
 		for name, text := range breakages(whole(f), r) {
@@ -178,7 +179,8 @@ func TestBrokenInputs(t *testing.T) {
 // A line of 100 MB is refused without being held. One format of each kind of reader
 // is enough for most runs: lines, an array, CSV, Python's repr.
 func TestHugeLine(t *testing.T) {
-	long := os.Getenv("REPRISE_TEST_LONG") != ""
+	longtest.Skip(t)
+	long := longtest.On()
 	for _, f := range streams(t) {
 		if !long && !slices.Contains([]string{"openai-log", "sharegpt", "azure-2023", "vllm-log"}, f.Name) {
 			continue

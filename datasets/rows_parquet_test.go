@@ -21,6 +21,7 @@ import (
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/row"
 	"reprise/trace"
+	"reprise/trace/longtest"
 )
 
 // toParquet writes rows with the project's own writer, in row groups of two.
@@ -231,7 +232,7 @@ func TestParquetMapped(t *testing.T) {
 // error, and never a panic.
 func TestParquetDamaged(t *testing.T) {
 	stride := 5 // every so many cuts and bytes
-	if os.Getenv("REPRISE_TEST_LONG") != "" {
+	if longtest.On() {
 		stride = 1
 	}
 	in := foreign(t)

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"reprise/trace"
+	"reprise/trace/longtest"
 )
 
 // The shares of a list are ranges that follow each other, and no other cut has a smaller
@@ -117,6 +118,7 @@ func deref(p *int32) int32 {
 
 // The entries of all shares, one after the other, are those of the source.
 func TestSharesAreTheSource(t *testing.T) {
+	longtest.Skip(t)
 	r := rand.New(rand.NewPCG(5, 6))
 	formats := map[string]func(file, line int) string{
 		"openai-log": func(file, line int) string {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"reprise/trace"
+	"reprise/trace/longtest"
 	"reprise/trace/profile"
 )
 
@@ -274,6 +275,7 @@ func FuzzCellRows(f *testing.F) {
 // What a model of histograms keeps of the Mooncake conversation trace, over five seeds: the
 // curve of hit ratios and each length by itself; what goes with what is lost.
 func TestHistogramsKeepMooncake(t *testing.T) {
+	longtest.Skip(t)
 	meta := trace.Meta{BlockSize: 512, Convention: trace.PartialTail, Tier: "internal"}
 	rows := annotated(mooncake(t), 512)
 	m := fitHistograms(t, histogramsOf(t, rows, meta))

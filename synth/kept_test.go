@@ -2,11 +2,11 @@ package synth
 
 import (
 	"math"
-	"os"
 	"slices"
 	"testing"
 
 	"reprise/trace"
+	"reprise/trace/longtest"
 )
 
 // seeds is how many models and workloads each of the checks below makes.
@@ -16,6 +16,7 @@ const seeds = 5
 // swapped and the arrivals drawn: the mean over the seeds must pass. One seed may
 // miss by its arrivals, of which there are 11 windows at 300 s.
 func TestKeepsMooncake(t *testing.T) {
+	longtest.Skip(t)
 	rows := annotated(mooncake(t), 512)
 	meta := trace.Meta{BlockSize: 512, Sessions: sessionsInferred}
 	limits := map[string]float64{"mrc_mae": 0.004, "hit_by_block": 0.005, "input_ks": 0.025, "output_ks": 0.01,
@@ -51,6 +52,7 @@ func TestKeepsMooncake(t *testing.T) {
 // know that the second hits more, since sessions go on into it: the mean over the seeds
 // says by how much the curve is off.
 func TestHoldsOutMooncake(t *testing.T) {
+	longtest.Skip(t)
 	rows := annotated(mooncake(t), 512)
 	half := len(rows) / 2
 	want, fit := curveOf(rows, 512).minus(curveOf(rows[:half], 512)), curveOf(rows[:half], 512)
@@ -75,9 +77,7 @@ func TestHoldsOutMooncake(t *testing.T) {
 // Ten times as many requests are as the trace, in every pass: lengths, hits and sessions
 // do not drift.
 func TestLongWorkloadDoesNotDrift(t *testing.T) {
-	if os.Getenv("REPRISE_TEST_LONG") == "" {
-		t.Skip("long: set REPRISE_TEST_LONG=1")
-	}
+	longtest.Skip(t)
 	rows := annotated(mooncake(t), 512)
 	n := len(rows)
 	want, wantIn, wantOut, wantTurns := describe(rows)

@@ -9,6 +9,7 @@ import (
 
 	"reprise/trace"
 	"reprise/trace/arrival"
+	"reprise/trace/longtest"
 )
 
 // A sequence yields each place after those that it builds on, and names their requests.
@@ -86,6 +87,7 @@ func cvOf(rows []trace.Request, window, span int64) (cv, idc float64) {
 // Populations that are superposed vary less, as the square root of their number says,
 // and their index of dispersion stays. With a shared course they vary as one.
 func TestUsersSuperpose(t *testing.T) {
+	longtest.Skip(t)
 	var rows []trace.Request
 	rng := rand.New(rand.NewPCG(1, 1))
 	const span = 4000

@@ -2,11 +2,11 @@ package synth
 
 import (
 	"math/rand/v2"
-	"os"
 	"slices"
 	"testing"
 
 	"reprise/trace"
+	"reprise/trace/longtest"
 )
 
 // documents makes single requests on a system prompt and one of some documents, the first of which
@@ -87,7 +87,7 @@ func leftAt(rows []trace.Request, k int) map[int][]int {
 // those about rare ones are exchanged.
 func TestTemplatesKeepLengthAndPopularity(t *testing.T) {
 	seeds := uint64(1)
-	if os.Getenv("REPRISE_TEST_LONG") != "" {
+	if longtest.On() {
 		seeds = 3
 	}
 	for seed := range seeds {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"reprise/trace"
+	"reprise/trace/longtest"
 )
 
 // treeRows are chats behind three system prompts, some with a document that others have.
@@ -157,6 +158,7 @@ func TestSampledModel(t *testing.T) {
 // TestSampledTemplates fits a sample of questions on documents, all behind one prompt, which are replaced half way, and of
 // a job of some hundred requests every hour: the workload has the documents, as often and as long used, and the jobs whole.
 func TestSampledTemplates(t *testing.T) {
+	longtest.Skip(t)
 	const documents, hours, job = 40, 10, 480
 	r := rand.New(rand.NewPCG(5, 5))
 	root := []uint64{1, 2, 3}

@@ -5,7 +5,6 @@ import (
 	"io"
 	"maps"
 	"math"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -14,6 +13,7 @@ import (
 
 	"reprise/trace"
 	"reprise/trace/block"
+	"reprise/trace/longtest"
 	"reprise/trace/profile"
 )
 
@@ -130,9 +130,7 @@ func TestWorkloadRows(t *testing.T) {
 // A next turn goes to a session whose pause may be over. Arrivals are drawn
 // apart from sessions, so not every turn finds one.
 func TestPausesFitArrivals(t *testing.T) {
-	if os.Getenv("REPRISE_TEST_LONG") == "" {
-		t.Skip("long: set REPRISE_TEST_LONG=1")
-	}
+	longtest.Skip(t)
 	m := fitted(t, talk{block: 16, models: 1, sessions: true}.rows(3, 3000), trace.Meta{BlockSize: 16, Sessions: "source"}, 10, 1)
 	rows := generated(t, m, Options{Seed: 1})
 	later, early := 0, 0
@@ -152,12 +150,13 @@ func TestPausesFitArrivals(t *testing.T) {
 // What a workload says of its rows is what profile finds: categories and, where
 // they are inferred, sessions.
 func TestProfileAgreesWithWorkload(t *testing.T) {
+	longtest.Skip(t)
 	for _, k := range []talk{
 		{block: 16, models: 1}, {block: 16, models: 3, users: 4}, {block: 4, models: 2, failed: true}, {block: 1, models: 1},
 		{block: 16, models: 2, sessions: true},
 	} {
 		options := []Options{{Seed: 2, Users: 3}, {Seed: 4, Requests: 90}}
-		if os.Getenv("REPRISE_TEST_LONG") != "" {
+		if longtest.On() {
 			options = append(options, Options{Seed: 1}, Options{Seed: 3, Users: 7, Requests: 1000})
 		}
 		for _, o := range options {
@@ -361,6 +360,7 @@ func TestAmounts(t *testing.T) {
 // their think times; without blocks as well, where nothing but how long ago it
 // was active tells a session.
 func TestSessionsOfTheSource(t *testing.T) {
+	longtest.Skip(t)
 	rows := talk{block: 16, models: 1, sessions: true, users: 5}.rows(1, 3000)
 	bare := slices.Clone(rows)
 	for i := range bare {

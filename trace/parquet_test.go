@@ -15,6 +15,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"reprise/trace"
+	"reprise/trace/longtest"
 )
 
 func encode(t testing.TB, rows []trace.Request, meta trace.Meta) []byte {
@@ -153,9 +154,7 @@ func TestOpenParquetReadErrors(t *testing.T) {
 
 // Every truncation and many corruptions are an error or other rows, never a panic.
 func TestBrokenFiles(t *testing.T) {
-	if os.Getenv("REPRISE_TEST_LONG") == "" {
-		t.Skip("long: set REPRISE_TEST_LONG=1")
-	}
+	longtest.Skip(t)
 	r := rand.New(rand.NewPCG(5, 6))
 	whole := encode(t, randomRows(r, 40), trace.Meta{BlockSize: 512})
 	for n := range whole {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"reprise/trace"
+	"reprise/trace/longtest"
 )
 
 // partitioned writes rows as a folder of partitions.
@@ -44,6 +45,7 @@ func drainRows[T trace.TextFree](r trace.Reader[T], batch int) (all []T, err err
 // columns, whatever is read at once and wherever it is cut, also between rows of one instant. So is one
 // that several writers wrote in any order.
 func TestPartitionsAreTheTrace(t *testing.T) {
+	longtest.Skip(t)
 	r := rand.New(rand.NewPCG(5, 6))
 	meta := trace.Meta{BlockSize: 64, Convention: trace.PartialTail, Tier: "internal", Card: "{}", Capture: trace.RelativeCapture(0, 1<<60)}
 	for _, n := range []int{1, 2, 5, 40} {

@@ -6,10 +6,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"reprise/trace/longtest"
 )
 
 // A Writer of Entries must not compile; the same program with Requests must.
 func TestEntryIsNotTextFree(t *testing.T) {
+	longtest.Skip(t)
 	build := func(row string) ([]byte, error) {
 		dir, err := os.MkdirTemp(".", "_compile-")
 		if err != nil {

@@ -14,6 +14,7 @@ import (
 	"reprise/datasets"
 	"reprise/trace"
 	"reprise/trace/arrival"
+	"reprise/trace/longtest"
 	"reprise/trace/token"
 )
 
@@ -74,7 +75,7 @@ func TestNonInterferenceOfPublishedLogs(t *testing.T) {
 			if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 				t.Skipf("the published trace %s is not here", name)
 			}
-			if name == "mooncake_conversation.jsonl" && os.Getenv("REPRISE_TEST_LONG") == "" {
+			if name == "mooncake_conversation.jsonl" && !longtest.On() {
 				path = firstLines(t, path, 2000)
 			}
 			c := &Case{Log: sourceFile(t, path, timed), Seed: 3}

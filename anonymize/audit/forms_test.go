@@ -11,6 +11,7 @@ import (
 
 	"reprise/anonymize"
 	"reprise/trace"
+	"reprise/trace/longtest"
 )
 
 // What each form is at its bounds: the shortest and the longest that it has, and what
@@ -137,6 +138,7 @@ func TestFreeTextOfProse(t *testing.T) {
 // counted and never quoted. Names of models are the house's own where the house asked
 // for them.
 func TestFreeTextCounts(t *testing.T) {
+	longtest.Skip(t)
 	rows := []trace.Request{
 		{Model: "acme", Kind: "chat"}, {Model: "acme", Kind: "chat"}, {Model: "zenith", Kind: "chat", Adapter: "lora"}, {Model: "model-1", Kind: "embedding", Adapter: "lora"},
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"reprise/trace"
+	"reprise/trace/longtest"
 )
 
 // What has the form of an address or a secret is told from figures that are like
@@ -43,6 +44,7 @@ func TestForms(t *testing.T) {
 // Strings that are not the tool's own are found in whatever metadata and column,
 // and never quoted.
 func TestFreeText(t *testing.T) {
+	longtest.Skip(t)
 	good := trace.Meta{Tier: "partner", SourceFormat: "mooncake", TimeUnit: "ms", Tokenizer: "o200k_base", Template: "llama3",
 		Timing: "made up: sessions poisson:2, service lognormal:5s,1, think lognormal:30s,1.5, seed 1", Sessions: "source"}
 	row := trace.Request{Kind: "chat", Status: "ok", Model: "model-3", Category: "cold", Class: trace.Ptr("class-0"), Adapter: "other"}

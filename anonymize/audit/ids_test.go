@@ -7,6 +7,7 @@ import (
 
 	"reprise/trace"
 	"reprise/trace/block"
+	"reprise/trace/longtest"
 	"reprise/trace/token"
 )
 
@@ -48,6 +49,7 @@ func TestCBOR(t *testing.T) {
 // Ids that were computed of a known text without a key, or with a weak one, are
 // recognised whatever the scheme.
 func TestIDsOfKnownText(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	tok, err := token.Open("o200k_base")
 	if err != nil {

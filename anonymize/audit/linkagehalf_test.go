@@ -14,11 +14,13 @@ import (
 	"reprise/anonymize"
 	"reprise/synth/release"
 	"reprise/trace"
+	"reprise/trace/longtest"
 )
 
 // Sessions that are drawn cannot be told from others; rows of the source can, even with
 // lengths in half octaves and times moved within a second, and so can a sixth of them.
 func TestHalves(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	src := linkHouse(t)
 	coarse := func(n int32) int32 { return int32(math.Exp2(float64(halfOctave(n)) / 2)) }

@@ -13,6 +13,7 @@ import (
 
 	"reprise/anonymize"
 	"reprise/trace"
+	"reprise/trace/longtest"
 	"reprise/trace/textpage"
 )
 
@@ -52,6 +53,7 @@ func textOutput(t *testing.T, text string) *Output {
 
 // Each check that lacks something says what it lacks, in the order of the checks.
 func TestRunSaysWhatChecksLack(t *testing.T) {
+	longtest.Skip(t)
 	why := func(r Result) (out []string) {
 		for _, f := range r.Findings {
 			if f.Status == Skipped {

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"reprise/replay/result"
 	"reprise/replay/result/resulttest"
 	"reprise/trace"
+	"reprise/trace/longtest"
 )
 
 // Results with holes are read by every command that reads results, in every format: what cannot be told is not told, and nothing ends as a fault of the program.
@@ -20,7 +20,7 @@ func TestResultsWithHoles(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeFiles(t, map[string]string{"c.yaml": "clauses: [p99 ttft <= 1s, mean tpot <= 1s, error_rate <= 1%, p95 session_time <= 1s, hit_ratio >= 10%]\n"})
 	seeds := uint64(4)
-	if os.Getenv("REPRISE_TEST_LONG") != "" {
+	if longtest.On() {
 		seeds = 12
 	}
 	for seed := range seeds {

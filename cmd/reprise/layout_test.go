@@ -110,7 +110,8 @@ var mayImport = map[string]string{
 	"replay/result/resulttest":       "trace trace/usage replay/result", // for tests
 	"trace/bombtest":                 "",                                // for tests
 	"trace/ending/endingtest":        "trace/ending",                    // for tests
-	"trace/page/pagetest":            "",                                // for tests
+	"trace/longtest":                 "",                                // for tests
+	"trace/page/pagetest":            "trace/longtest",                  // for tests
 	"trace/usage/usagetest":          "",                                // for tests
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/cmd/reprise/internal/cli"
+	"reprise/trace/longtest"
 )
 
 // asCommand in the environment makes the test binary be the command, for tests
@@ -93,9 +94,7 @@ func child(t testing.TB, args ...string) *exec.Cmd {
 // long skips a test that takes more than a few seconds, unless REPRISE_TEST_LONG is set.
 func long(t testing.TB) {
 	t.Helper()
-	if os.Getenv("REPRISE_TEST_LONG") == "" {
-		t.Skip("long: set REPRISE_TEST_LONG=1")
-	}
+	longtest.Skip(t)
 }
 
 // shared returns the path of a published trace, or skips the test: such a trace has

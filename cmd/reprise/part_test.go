@@ -12,6 +12,7 @@ import (
 	"reprise/cmd/reprise/internal/runs"
 	"reprise/replay/result"
 	"reprise/trace"
+	"reprise/trace/longtest"
 )
 
 // modesWorkload imports and mirrors a log of prompts that share prefixes, 20 ms
@@ -292,7 +293,7 @@ func TestModesDryRun(t *testing.T) {
 	ways := [][]string{
 		{"--speed", "16", "--start", "400ms", "--end", "1s"}, {"--rate", "gamma:600,cv=2"}, {"--concurrency", "4", "--loop", "2"},
 	}
-	if os.Getenv("REPRISE_TEST_LONG") != "" {
+	if longtest.On() {
 		ways = append(ways, []string{"--speed", "16"}, []string{"--speed", "16", "--sample", "0.5", "--loop", "2"},
 			[]string{"--rate", "ramp:50-400,500ms"}, []string{"--rate", "step:50-200-400,100ms", "--max-requests", "50"},
 			[]string{"--rate", "poisson:200", "--duration", "200ms"})

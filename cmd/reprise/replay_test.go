@@ -13,6 +13,7 @@ import (
 
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay/engine"
+	"reprise/trace/longtest"
 )
 
 // simulate starts an endpoint that answers as fast as it can.
@@ -97,7 +98,7 @@ func TestReplayIsExact(t *testing.T) {
 	must(t, "import", file("log.jsonl"), "-o", file("t.parquet"))
 	must(t, "synth", "--mirror", file("t.parquet"), "-o", file("w.parquet"), "--seed", "3")
 	ways := [][]string{{"--api", "completions"}}
-	if os.Getenv("REPRISE_TEST_LONG") != "" {
+	if longtest.On() {
 		ways = append(ways, []string{"--api", "chat"}, []string{"--api", "completions", "--token-ids"}, []string{"--api", "completions", "--connections", "pooled"})
 	}
 	for _, how := range ways {

@@ -11,6 +11,7 @@ import (
 
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/trace"
+	"reprise/trace/longtest"
 )
 
 // singlesTrace writes a trace of prompts that share nothing. Beating, short and long ones alternate
@@ -95,7 +96,7 @@ func TestSynthMeasuresItself(t *testing.T) {
 // The published conversation trace is kept within all limits.
 func TestSynthKeepsMooncake(t *testing.T) {
 	const source = "../../../shared/data/mooncake_conversation.jsonl"
-	if _, err := os.Stat(source); err != nil || os.Getenv("REPRISE_TEST_LONG") == "" {
+	if _, err := os.Stat(source); err != nil || !longtest.On() {
 		t.Skip("the published trace is not here, or REPRISE_TEST_LONG is not set")
 	}
 	dir := t.TempDir()

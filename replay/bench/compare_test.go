@@ -3,7 +3,6 @@ package bench
 import (
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"testing"
 
@@ -14,6 +13,7 @@ import (
 	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/fleet"
+	"reprise/trace/longtest"
 )
 
 // labRound draws the requests of a round: 20 a second, as they come.
@@ -90,9 +90,7 @@ func labComparison(t *testing.T, seed uint64, factor float64) compare.Comparison
 // On two equal endpoints a difference in any metric is claimed in at most 3 of 100
 // comparisons; one that is 10 % slower is found in at least 80 of 100.
 func TestCompareClaimsAndFinds(t *testing.T) {
-	if os.Getenv("REPRISE_TEST_LONG") == "" {
-		t.Skip("long: set REPRISE_TEST_LONG=1")
-	}
+	longtest.Skip(t)
 	const repeats = 100
 	quiet, found := 0, 0
 	for seed := range uint64(repeats) {

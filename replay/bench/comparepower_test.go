@@ -16,6 +16,7 @@ import (
 	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/fleet"
+	"reprise/trace/longtest"
 )
 
 // A traffic is a kind of load that two engines are compared under.
@@ -183,9 +184,7 @@ func (k *traffic) compareByPlan(t *testing.T, seed uint64, factor, alpha float64
 // slower is found in at least 80 % of them; of 500 pairs that are the same a difference is claimed in
 // at most 7 % at a nominal 5 %, and 93 % of the intervals hold 0. The short form makes a tenth.
 func TestComparePower(t *testing.T) {
-	if os.Getenv("REPRISE_TEST_LONG") == "" {
-		t.Skip("long: set REPRISE_TEST_LONG=1")
-	}
+	longtest.Skip(t)
 	same, slower := 10, 6 // of each kind
 	if os.Getenv("REPRISE_TEST_STATISTICS") != "" {
 		same, slower = 100, 100

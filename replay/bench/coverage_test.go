@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"reprise/replay/report"
+	"reprise/trace/longtest"
 	"reprise/trace/sample"
 )
 
@@ -251,9 +252,7 @@ func hold(t *testing.T, arrivals string, share float64, seeds int, cells [3]cove
 // of arrivals; where a level has too few requests to say, there is no interval. The long form
 // has 1,000 seeds and more requests. docs/evidence/intervals.md has its table.
 func TestIntervalsCover(t *testing.T) {
-	if os.Getenv("REPRISE_TEST_LONG") == "" {
-		t.Skip("long: set REPRISE_TEST_LONG=1")
-	}
+	longtest.Skip(t)
 	seeds, budget, least, most := 200, int64(16_000), .90, .99
 	if os.Getenv("REPRISE_TEST_STATISTICS") != "" {
 		seeds, budget, least, most = 1000, 50_000, .92, .98

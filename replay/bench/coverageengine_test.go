@@ -16,6 +16,7 @@ import (
 
 	"reprise/replay/engine"
 	"reprise/trace/fleet"
+	"reprise/trace/longtest"
 	"reprise/trace/sample"
 )
 
@@ -205,9 +206,7 @@ func TestTruthsOfTheEngine(t *testing.T) {
 // levels have one. At 90 % and beyond too many do not, which is why [SweepResult.findSaturation]
 // takes them away. The long form has 1,000 seeds. docs/evidence/intervals.md has its table.
 func TestIntervalsCoverOfTheEngine(t *testing.T) {
-	if os.Getenv("REPRISE_TEST_LONG") == "" {
-		t.Skip("long: set REPRISE_TEST_LONG=1")
-	}
+	longtest.Skip(t)
 	loads, seeds, budget := []engineLoad{{"poisson", .5}, {"sessions", .5}}, 60, int64(8_000)
 	long := os.Getenv("REPRISE_TEST_STATISTICS") != ""
 	if long {

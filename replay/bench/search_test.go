@@ -11,6 +11,7 @@ import (
 
 	"reprise/replay/contract"
 	"reprise/replay/report"
+	"reprise/trace/longtest"
 )
 
 // levelOf measures a level of a server in virtual time as a sweep measures one, by the same runs and to the
@@ -70,6 +71,7 @@ func searchedEngine(t *testing.T, at engineLoad, percentile int) searchedLoad {
 // more; on an engine, which takes longer, of 30. The short form has 20 seeds, a smaller budget and no
 // engine. docs/evidence/intervals.md has the table of the long one.
 func TestSearchHoldsTheTruth(t *testing.T) {
+	longtest.Skip(t)
 	seeds, budget := 20, int64(8_000)
 	searched := []searchedLoad{searchedQueue(prefillQueue{"poisson", .8}, 2), searchedQueue(prefillQueue{"poisson", .5}, 0),
 		searchedQueue(prefillQueue{"gamma", .5}, 1), searchedQueue(prefillQueue{"sessions", .8}, 1)}

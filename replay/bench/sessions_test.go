@@ -19,6 +19,7 @@ import (
 	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/arrival"
+	"reprise/trace/longtest"
 )
 
 // A pretendedAgents is a server for sessions of three turns that think for one to three
@@ -212,6 +213,7 @@ func TestSweepByLiveSessions(t *testing.T) {
 // The greatest rate of sessions is that at which as many are live as are served, and beyond
 // they pile up.
 func TestSweepBySessionRate(t *testing.T) {
+	longtest.Skip(t)
 	p := &pretendedAgents{serves: 40} // 5.7 sessions/s of 7 s, with Poisson arrivals fewer
 	r := agentSweep(t, p, "p50 session_time <= 10s", func(s *Sweep) {
 		s.Process, s.Ladder = "poisson", Ladder{From: .5, To: 32, Resolution: .05}

@@ -13,6 +13,7 @@ import (
 	"reprise/trace"
 	"reprise/trace/arrival"
 	"reprise/trace/fleet"
+	"reprise/trace/longtest"
 )
 
 // The knee of curves whose shape is known.
@@ -249,6 +250,7 @@ func engineSweep(t *testing.T) *Sweep {
 // A sweep that saturates an engine says at which throughput, and gives levels near that no
 // intervals, but those below.
 func TestNoIntervalsNearSaturation(t *testing.T) {
+	longtest.Skip(t)
 	sweep := func(loads ...float64) SweepResult {
 		s := engineSweep(t)
 		s.Ladder.Loads = loads

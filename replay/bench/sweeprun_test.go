@@ -17,6 +17,7 @@ import (
 	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/arrival"
+	"reprise/trace/longtest"
 )
 
 // A pretended server answers after 100 ms, or after a second at more than a limit of
@@ -82,6 +83,7 @@ func pretend(t *testing.T, p *pretended, loads ...float64) SweepResult {
 // The contract breaks between two levels: the estimate is confirmed where it holds,
 // and stepped down from where it does not, until it is found within 5 %.
 func TestSweepFindsTheHighest(t *testing.T) {
+	longtest.Skip(t)
 	p := &pretended{serves: 70, sends: 1000}
 	r := pretend(t, p, 20, 40, 80, 100)
 	// log(400/100) ÷ log(1000/100) is 0.602 of the way from 40 to 80.
@@ -314,6 +316,7 @@ func (q queue) Run(_ context.Context, t Trial) error {
 // The answer is never above what the server completes, whatever its capacity and whatever was
 // asked, and a load is sustained where its queue does not grow.
 func TestAnswerIsWhatComesOut(t *testing.T) {
+	longtest.Skip(t)
 	sustained := 0
 	for seed, capacity := range []float64{33.1, 20.5, 50.5, 8.3, 29.7, 30.1} {
 		for _, clause := range []string{"", "p99 ttft <= 60s", "p95 ttft <= 2s"} {

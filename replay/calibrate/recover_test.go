@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"testing"
 
 	"reprise/replay/engine"
 	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/fleet"
+	"reprise/trace/longtest"
 )
 
 // level simulates a load with an engine, as the results of a server with these requests:
@@ -99,7 +99,7 @@ func TestKnownCostsAreRecovered(t *testing.T) {
 	c := engine.DefaultConfig()
 	c.Costs = knownCosts
 	n, rates := 80, []float64{2, 12, 18}
-	if os.Getenv("REPRISE_TEST_LONG") != "" {
+	if longtest.On() {
 		n, rates = 300, []float64{1, 2, 5, 8, 12, 15, 18}
 	}
 	var records []*Record

@@ -5,7 +5,6 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"slices"
 	"testing"
@@ -16,6 +15,7 @@ import (
 	"reprise/replay/result"
 	"reprise/replay/result/resulttest"
 	"reprise/trace"
+	"reprise/trace/longtest"
 )
 
 func TestBars(t *testing.T) {
@@ -108,9 +108,7 @@ func TestResamplingPairs(t *testing.T) {
 
 // Of 100 samples, at least 95 hold the truth between bounds of 99 %.
 func TestResamplingCovers(t *testing.T) {
-	if os.Getenv("REPRISE_TEST_LONG") == "" {
-		t.Skip("long: set REPRISE_TEST_LONG=1")
-	}
+	longtest.Skip(t)
 	held := 0
 	for seed := range uint64(100) {
 		a := clustersOf(t, 2*seed, 100, 1, "w")

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"reprise/trace/longtest"
 	"reprise/trace/textpage"
 )
 
@@ -79,6 +80,7 @@ func TestExplainUnknown(t *testing.T) {
 // Every name that the list has is found, and every number of a report by its path, at
 // the value that the summary has.
 func TestExplainAll(t *testing.T) {
+	longtest.Skip(t)
 	for _, d := range Definitions() {
 		for _, n := range d.names() {
 			if _, err := Explain(n); err != nil && !strings.Contains(n, " ") {

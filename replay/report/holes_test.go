@@ -11,6 +11,7 @@ import (
 
 	"reprise/replay/result"
 	"reprise/replay/result/resulttest"
+	"reprise/trace/longtest"
 	"reprise/trace/textpage"
 )
 
@@ -20,6 +21,7 @@ var noNumber = regexp.MustCompile(`(^|[ >|:])[-+]?(NaN|Inf)([ <|,%]|$)`)
 // A statistic of nothing is no value and no fault: whichever groups are empty and whichever figures
 // are missing, each format and page is written, and its readers take it.
 func TestStatisticsOfNothing(t *testing.T) {
+	longtest.Skip(t)
 	for seed := range uint64(25) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		rows := make([]result.Result, []int{0, 1, 2, 7, 40}[rng.IntN(5)])

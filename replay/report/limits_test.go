@@ -12,6 +12,7 @@ import (
 
 	"reprise/replay/result"
 	"reprise/trace"
+	"reprise/trace/longtest"
 	"reprise/trace/textpage"
 )
 
@@ -93,6 +94,7 @@ func TestLoosened(t *testing.T) {
 // Wherever a verdict stands, the loosened limits stand beside it: every limit, in everything
 // that a report writes, of runs that can be trusted and of others.
 func TestLoosenedLimitsAreSaid(t *testing.T) {
+	longtest.Skip(t)
 	text := func(o textpage.Options) func(io.Writer, Summary) error {
 		return func(w io.Writer, s Summary) error { return WriteText(w, s, o) }
 	}

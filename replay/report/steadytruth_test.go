@@ -3,7 +3,6 @@ package report_test
 import (
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"testing"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/fleet"
+	"reprise/trace/longtest"
 )
 
 // A steadyCase is a load whose truth is known: from when on it is steady, or that it never
@@ -111,7 +111,7 @@ func p99Between(t *testing.T, results []result.Result, from, to float64) float64
 // known to be steady, within what runs differ by; none is claimed where there is none.
 func TestSteadyAgainstTruth(t *testing.T) {
 	seeds := 1
-	if os.Getenv("REPRISE_TEST_LONG") != "" {
+	if longtest.On() {
 		seeds = 20 // of ten loads: 200 runs
 	}
 	for _, c := range steadyCases {

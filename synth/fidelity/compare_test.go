@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"reprise/trace"
+	"reprise/trace/longtest"
 	"reprise/trace/page/pagetest"
 	"reprise/trace/profile"
 	"reprise/trace/textpage"
@@ -98,6 +99,7 @@ func TestFidelityOfIdentity(t *testing.T) {
 // Each way to spoil a workload is caught by the check that is there for it, and
 // leaves alone those that it does not touch.
 func TestFidelityCatches(t *testing.T) {
+	longtest.Skip(t)
 	c := chatTrace{seed: 7, n: 1500, size: 8}
 	ref := burst(c.rows())
 	shuffled := func(rows []trace.Request, swap func(a, b *trace.Request)) {
@@ -435,6 +437,7 @@ func TestFidelityOfTicks(t *testing.T) {
 // The published conversation trace, its prompts in another order: lengths stay,
 // and the mean error of the curve is the 0.04 that says "no temporal locality".
 func TestFidelityOfShuffledMooncake(t *testing.T) {
+	longtest.Skip(t)
 	rows := conversation(t)
 	meta := trace.Meta{BlockSize: 512, Convention: trace.PartialTail}
 	cand := slices.Clone(rows)

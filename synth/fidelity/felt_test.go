@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"reprise/trace"
+	"reprise/trace/longtest"
 )
 
 // A naive is a trace with what its prompts show, found by looking at all rows before each.
@@ -381,6 +382,7 @@ func withCopies(rows, of []trace.Request, from, n int, jitter float64) []trace.R
 
 // Another part of the same traffic is no copy, whatever of it repeats by chance. A stretch of the trace is one.
 func TestCopiesAreFoundAndPartsAreNone(t *testing.T) {
+	longtest.Skip(t)
 	meta := trace.Meta{BlockSize: 512, Convention: trace.PartialTail}
 	failed := func(ref, cand []trace.Request) (names []string) {
 		c := comparison{ref: tallyOf(t, signatureOf(t, meta, ref, Options{})),
@@ -464,6 +466,7 @@ func TestOutputsAlike(t *testing.T) {
 
 // Traffic whose lengths grow is not linked to other such traffic, but to its copy.
 func TestDriftIsNotLinkage(t *testing.T) {
+	longtest.Skip(t)
 	meta := trace.Meta{BlockSize: 8, Convention: trace.PartialTail}
 	grown := func(seed uint64) []trace.Request {
 		rng := rand.New(rand.NewPCG(seed, 5))

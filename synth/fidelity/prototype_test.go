@@ -15,6 +15,7 @@ import (
 
 	"reprise/synth"
 	"reprise/trace"
+	"reprise/trace/longtest"
 )
 
 // prototypeNames are the measures of the prototype of this gate, by ours. A share above chance
@@ -40,6 +41,7 @@ var prototypeNames = map[string]struct {
 // The measures and limits are those of the prototype, for a trace and its synthesis: the
 // Mooncake conversation trace (with REPRISE_TEST_LONG), and its first 4,000 requests.
 func TestFiguresOfThePrototype(t *testing.T) {
+	longtest.Skip(t)
 	python, err := exec.LookPath("python3")
 	prototype := "../../../shared/prototypes/fidelity2.py"
 	if _, missing := os.Stat(prototype); err != nil || missing != nil {
@@ -47,7 +49,7 @@ func TestFiguresOfThePrototype(t *testing.T) {
 	}
 	rows := conversation(t)
 	sizes := []int{4000}
-	if os.Getenv("REPRISE_TEST_LONG") != "" {
+	if longtest.On() {
 		sizes = append(sizes, len(rows))
 	}
 	meta := trace.Meta{BlockSize: 512, Convention: trace.PartialTail, Tier: "internal"}

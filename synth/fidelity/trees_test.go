@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"reprise/trace"
+	"reprise/trace/longtest"
 	"reprise/trace/profile"
 )
 
@@ -46,9 +47,7 @@ func chats(sessions int) []trace.Request {
 // TestSampledTrees measures a trace by a sample of its trees, against all of them: what is not
 // of the sample is the same, and what is differs by little.
 func TestSampledTrees(t *testing.T) {
-	if os.Getenv("REPRISE_TEST_LONG") == "" {
-		t.Skip("long: set REPRISE_TEST_LONG=1")
-	}
+	longtest.Skip(t)
 	rows := chats(8000)
 	signature := func(blocks int) *Signature {
 		s := NewSignature(trace.Meta{BlockSize: 16}, Options{WarmUp: 60e9})

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +17,7 @@ import (
 	"reprise/synth"
 	"reprise/trace"
 	"reprise/trace/block"
+	"reprise/trace/longtest"
 	"reprise/trace/token"
 )
 
@@ -87,9 +87,7 @@ func lengths() (l []int) {
 
 // A second oracle: the prompts as tiktoken-go counts them.
 func TestPromptsAreExactByTiktoken(t *testing.T) {
-	if os.Getenv("REPRISE_TEST_LONG") == "" {
-		t.Skip("long: set REPRISE_TEST_LONG=1")
-	}
+	longtest.Skip(t)
 	tiktoken.SetBpeLoader(loader.NewOfflineLoader())
 	for _, name := range token.Names() {
 		oracle, err := tiktoken.GetEncoding(name)
@@ -257,9 +255,7 @@ func TestHeadsTellAllBlocksApart(t *testing.T) {
 }
 
 func TestHeadsTellManyBlocksApart(t *testing.T) {
-	if os.Getenv("REPRISE_TEST_LONG") == "" {
-		t.Skip("long: set REPRISE_TEST_LONG=1")
-	}
+	longtest.Skip(t)
 	for _, name := range token.Names() {
 		p := newTestPrompter(t, name, 16)
 		rng := rand.New(rand.NewPCG(13, 14))

@@ -11,6 +11,7 @@ import (
 	"reprise/anonymize/dp"
 	"reprise/synth"
 	"reprise/trace"
+	"reprise/trace/longtest"
 )
 
 // A measuring measures a log as a release does, as often as it is asked to.
@@ -192,9 +193,7 @@ func TestGameOfFew(t *testing.T) {
 // The game by the code of releases, for the sessions that are hardest to hide: the first, the last and the
 // longest. REPRISE_TEST_DP=1 plays 2,000 runs a side at three claims, for minutes.
 func TestGameOfReleases(t *testing.T) {
-	if os.Getenv("REPRISE_TEST_LONG") == "" {
-		t.Skip("long: set REPRISE_TEST_LONG=1")
-	}
+	longtest.Skip(t)
 	t.Parallel()
 	rows, meta := chats(60)
 	runs, claims := 150, []float64{2}

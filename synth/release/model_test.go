@@ -13,6 +13,7 @@ import (
 	"reprise/synth"
 	"reprise/synth/release"
 	"reprise/trace"
+	"reprise/trace/longtest"
 )
 
 // seeded is noise that a test sees twice.
@@ -113,6 +114,7 @@ func TestMetadataOfReleases(t *testing.T) {
 }
 
 func TestDrawnRows(t *testing.T) {
+	longtest.Skip(t)
 	for _, c := range []struct {
 		unit, sessions string
 		size           int
@@ -280,6 +282,7 @@ func BenchmarkGenerate(b *testing.B) {
 // A later prompt can have a size that no first prompt has. Its output is drawn as those of
 // the others are, and not from the noise of a row in which nobody is.
 func TestOutputsOfNewSizes(t *testing.T) {
+	longtest.Skip(t)
 	const users = 10_000
 	r := rand.New(rand.NewPCG(1, 2))
 	var rows []trace.Request

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"reprise/anonymize/dp"
+	"reprise/trace/longtest"
 	"reprise/trace/sample"
 )
 
@@ -312,9 +313,7 @@ func stillNoise(seed byte) func() *dp.Noise {
 // The mechanisms of releases keep their ε, and show what they can of it: so a fifth more than is
 // claimed would be noticed. REPRISE_TEST_DP=1 plays 200,000 runs a side with noise of this process.
 func TestNoiseKeepsEpsilon(t *testing.T) {
-	if os.Getenv("REPRISE_TEST_LONG") == "" {
-		t.Skip("long: set REPRISE_TEST_LONG=1")
-	}
+	longtest.Skip(t)
 	t.Parallel()
 	games, err := noiseGames()
 	if err != nil {
@@ -412,6 +411,7 @@ func (g claims) publish(n *dp.Noise, present bool) ([]float64, error) {
 
 // Every planted bug is told apart, and noise that drowns everything shows nothing.
 func TestBoundsFindBugs(t *testing.T) {
+	longtest.Skip(t)
 	t.Parallel()
 	games, err := noiseGames()
 	if err != nil {

@@ -4,12 +4,12 @@ import (
 	"container/list"
 	"math"
 	"math/rand/v2"
-	"os"
 	"reflect"
 	"testing"
 	"time"
 
 	"reprise/trace"
+	"reprise/trace/longtest"
 	"reprise/trace/profile"
 )
 
@@ -170,9 +170,7 @@ func scaled(rows []trace.Request, k int32) []trace.Request {
 }
 
 func TestReuseEqualsPagedCache(t *testing.T) {
-	if os.Getenv("REPRISE_TEST_LONG") == "" {
-		t.Skip("long: set REPRISE_TEST_LONG=1")
-	}
+	longtest.Skip(t)
 	for name, s := range shapes {
 		t.Run(name, func(t *testing.T) {
 			const k = 128
@@ -358,9 +356,7 @@ func TestSampledSteadyState(t *testing.T) {
 
 // The conversation trace of Mooncake, each capacity run through a cache.
 func TestMooncakeEqualsPagedCache(t *testing.T) {
-	if os.Getenv("REPRISE_TEST_LONG") == "" {
-		t.Skip("long: set REPRISE_TEST_LONG=1")
-	}
+	longtest.Skip(t)
 	rows := mooncake(t)
 	sum := profileOf(t, rows, trace.Meta{BlockSize: 512}, profile.ProfilerOptions{}).Summary()
 	checkReuse(t, *sum.Reuse, rows, 512, false)

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"reprise/trace/longtest"
 )
 
 // levelText spells bytes in the byte-level alphabet.
@@ -285,9 +287,7 @@ func TestOpenAny(t *testing.T) {
 
 // TestLargeFile writes nothing: the file is a hole.
 func TestLargeFile(t *testing.T) {
-	if os.Getenv("REPRISE_TEST_LONG") == "" {
-		t.Skip("long: set REPRISE_TEST_LONG=1")
-	}
+	longtest.Skip(t)
 	path := filepath.Join(t.TempDir(), fileName)
 	f, err := os.Create(path)
 	if err != nil {

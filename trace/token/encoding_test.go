@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/pkoukk/tiktoken-go-loader/assets"
+
+	"reprise/trace/longtest"
 )
 
 func TestOpen(t *testing.T) {
@@ -64,9 +65,7 @@ func TestAppendText(t *testing.T) {
 
 // TestHostile would not end in time if any of these texts were taken in quadratic time.
 func TestHostile(t *testing.T) {
-	if os.Getenv("REPRISE_TEST_LONG") == "" {
-		t.Skip("long: set REPRISE_TEST_LONG=1")
-	}
+	longtest.Skip(t)
 	rnd := rand.New(rand.NewPCG(3, 4))
 	random := make([]byte, 1<<20)
 	for i := range random {

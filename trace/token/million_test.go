@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"reprise/trace/longtest"
 )
 
 // fuzzed makes a string of what encoders stumble over: letters of every case,
@@ -37,7 +39,7 @@ func fuzzed(r *rand.Rand) string {
 // as REPRISE_TEST_STRINGS says.
 func TestOracleFuzzed(t *testing.T) {
 	n := 2_000
-	if os.Getenv("REPRISE_TEST_LONG") != "" {
+	if longtest.On() {
 		n = 20_000
 	}
 	if s := os.Getenv("REPRISE_TEST_STRINGS"); s != "" {
@@ -63,9 +65,7 @@ func TestOracleFuzzed(t *testing.T) {
 
 // C source, where a compiler's headers are installed.
 func TestOracleCSource(t *testing.T) {
-	if os.Getenv("REPRISE_TEST_LONG") == "" {
-		t.Skip("long: set REPRISE_TEST_LONG=1")
-	}
+	longtest.Skip(t)
 	var files []string
 	filepath.WalkDir("/usr/include", func(path string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() && strings.HasSuffix(path, ".h") {

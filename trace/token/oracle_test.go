@@ -15,6 +15,8 @@ import (
 
 	"github.com/pkoukk/tiktoken-go"
 	loader "github.com/pkoukk/tiktoken-go-loader"
+
+	"reprise/trace/longtest"
 )
 
 // The oracle is tiktoken-go, which runs the published regular expressions as they are. It takes quadratic time on a long
@@ -161,9 +163,7 @@ func TestOracle(t *testing.T) {
 // TestOracleClasses puts characters between neighbours that show their class: all below U+3000, those on either side of a
 // change of class, and samples of the rest.
 func TestOracleClasses(t *testing.T) {
-	if os.Getenv("REPRISE_TEST_LONG") == "" {
-		t.Skip("long: set REPRISE_TEST_LONG=1")
-	}
+	longtest.Skip(t)
 	table := classes()
 	classOf := func(r rune) class { c, _ := table.at(string(r), 0); return c }
 	var texts []string
@@ -203,9 +203,7 @@ func TestOracleRandom(t *testing.T) {
 }
 
 func TestOracleGoSource(t *testing.T) {
-	if os.Getenv("REPRISE_TEST_LONG") == "" {
-		t.Skip("long: set REPRISE_TEST_LONG=1")
-	}
+	longtest.Skip(t)
 	goroot, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
 		t.Skip("no go command: ", err)
@@ -235,9 +233,7 @@ func TestOracleGoSource(t *testing.T) {
 }
 
 func TestOracleShareGPT(t *testing.T) {
-	if os.Getenv("REPRISE_TEST_LONG") == "" {
-		t.Skip("long: set REPRISE_TEST_LONG=1")
-	}
+	longtest.Skip(t)
 	messages := shareGPT(t)
 	if messages == nil {
 		t.Skip("the ShareGPT sample is absent")

@@ -3,11 +3,12 @@ package token
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"reprise/trace/longtest"
 )
 
 // naiveMerge is byte-pair encoding by a list of merges as it is defined: of the neighbouring pairs the first in the list,
@@ -200,9 +201,7 @@ func naiveFind(s string, i int, tokens map[string]bool) (start, end int) {
 // TestTiktokenAsFile writes tiktoken's own vocabularies as a tokenizer.json, in both spellings of the merges, and expects the
 // same ids. A token is made by every pair of tokens that it can be cut into, as in published files.
 func TestTiktokenAsFile(t *testing.T) {
-	if os.Getenv("REPRISE_TEST_LONG") == "" {
-		t.Skip("long: set REPRISE_TEST_LONG=1")
-	}
+	longtest.Skip(t)
 	patterns := map[string]string{
 		"cl100k_base": cl100kHead + `\p{N}{1,3}` + cl100kTail,
 		"o200k_base":  o200kLower + o200kSuffix + `|` + o200kUpper + o200kSuffix + `|\p{N}{1,3}` + o200kTail,
@@ -259,9 +258,7 @@ func tiktokenDoc(v *vocab, pattern string, old bool) object {
 
 // TestHostileFiles is TestHostile for the kinds of tokenizer.json: none of them takes quadratic time.
 func TestHostileFiles(t *testing.T) {
-	if os.Getenv("REPRISE_TEST_LONG") == "" {
-		t.Skip("long: set REPRISE_TEST_LONG=1")
-	}
+	longtest.Skip(t)
 	rnd := rand.New(rand.NewPCG(27, 28))
 	random := make([]byte, 1<<20)
 	for i := range random {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -19,6 +18,7 @@ import (
 
 	"reprise/datasets/internal/row"
 	"reprise/trace/arrowipc"
+	"reprise/trace/longtest"
 )
 
 // arrowLog writes rows of Arrow IPC in two batches, as a stream or as a file.
@@ -114,9 +114,7 @@ func FuzzArrow(f *testing.F) {
 // A batch as large as pandas writes of long chats is read where as many bytes came; where a few packed
 // bytes stand for it, it is refused.
 func TestLargeBatchOfArrow(t *testing.T) {
-	if os.Getenv("REPRISE_TEST_LONG") == "" {
-		t.Skip("long: set REPRISE_TEST_LONG=1")
-	}
+	longtest.Skip(t)
 	texts := array.NewStringBuilder(memory.DefaultAllocator)
 	for range 150 {
 		texts.Append(strings.Repeat("a", 1<<20))

@@ -14,6 +14,8 @@ import (
 	"runtime"
 	"testing"
 	"time"
+
+	"reprise/trace/longtest"
 )
 
 // A Browser is a headless Chromium with one tab.
@@ -26,9 +28,11 @@ type Browser struct {
 	dir     string
 }
 
-// Open starts a Chromium that ends with the test, or skips the test where there is none.
+// Open starts a Chromium that ends with the test, or skips the test where there is none, and
+// where tests do not take long.
 func Open(t testing.TB) *Browser {
 	t.Helper()
+	longtest.Skip(t)
 	path := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if found, err := exec.LookPath(name); err == nil {
