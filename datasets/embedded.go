@@ -4,7 +4,6 @@ import (
 	"compress/gzip"
 	"embed"
 	"io"
-	"strconv"
 	"strings"
 )
 
@@ -39,18 +38,4 @@ func Workloads() []string {
 func Workload(name string) (text []byte, ok bool) {
 	text, err := workloads.ReadFile("workloads/" + name + ".yaml")
 	return text, err == nil
-}
-
-// WorkloadAbout says in a line what a built-in workload is, and nothing of one that does not say it: the text
-// of its specification's key about, which is read here without parsing the rest, since each start of the
-// command lists all workloads in its help.
-func WorkloadAbout(name string) string {
-	text, _ := Workload(name)
-	for line := range strings.Lines(string(text)) {
-		if quoted, ok := strings.CutPrefix(line, "about: "); ok {
-			about, _ := strconv.Unquote(strings.TrimSpace(quoted))
-			return about
-		}
-	}
-	return ""
 }

@@ -67,7 +67,10 @@ what it sets. -n, --duration and --arrivals override it.
 
 Built-in workloads:
 ` + cli.HelpList(datasets.Workloads(), 21, func(name string) (string, string) {
-			return name, datasets.WorkloadAbout(name)
+			text, _ := datasets.Workload(name) // read, and not parsed: each start of any command comes here
+			_, rest, _ := strings.Cut(string(text), "\nabout: \"")
+			about, _, _ := strings.Cut(rest, "\"\n")
+			return name, about
 		}),
 		Example: `  reprise synth t.parquet -o w.parquet
   reprise synth fit t.parquet -o m.parquet
