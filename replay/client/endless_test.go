@@ -15,6 +15,7 @@ import (
 	"reprise/replay/openai"
 	"reprise/replay/result"
 	"reprise/trace"
+	"reprise/trace/longtest"
 )
 
 const (
@@ -169,6 +170,7 @@ func TestInterruptedAnswersWithoutEnd(t *testing.T) {
 
 // Many large events at once share the room of one endpoint.
 func TestManyLargeEventsShareRoom(t *testing.T) {
+	longtest.Skip(t)
 	url, _ := endless(t, streamHead+"data: ", strings.Repeat("a", 1<<10), 0)
 	h := endpoint(t, Options{URL: url, Model: "m", Timeout: time.Minute})
 	row := trace.Request{InputTokens: 4, OutputTokens: trace.Ptr[int32](1 << 30), Kind: "chat"}

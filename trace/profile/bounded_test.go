@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"reprise/trace"
+	"reprise/trace/longtest"
 )
 
 // chats are rows of sessions that go on with their own prompts, the ids of their blocks
@@ -134,6 +135,7 @@ func jsonOf(t *testing.T, v any) string {
 // A window of a working set has its distinct blocks, however many there are and whatever is
 // kept of them.
 func TestWorkingSetOfLaterBlocks(t *testing.T) {
+	longtest.Skip(t)
 	var w workingSets
 	for i, width := range workingWindows {
 		w.sets[i].width = width

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"reprise/trace"
+	"reprise/trace/longtest"
 	"reprise/trace/profile"
 )
 
@@ -198,6 +199,7 @@ func TestCategoriesOfTheGlossary(t *testing.T) {
 // Categories of traffic whose sessions are given are those of its generator, but for a template that comes the
 // second time, which nobody could know by then; and single requests are never next turns.
 func TestCategoriesOfScenes(t *testing.T) {
+	longtest.Skip(t)
 	for name, kind := range scenes {
 		for _, size := range []int{16, 512} {
 			for seed := range uint64(2) {
