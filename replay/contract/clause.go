@@ -16,14 +16,14 @@ type Clause struct {
 	where   scope      // nil is every request
 }
 
-// judged tells whether a contract can be about a figure: what requests and sessions were given, and not what
-// the client or the server says of itself.
+// judged tells whether a contract can be about a figure: what requests and sessions were given, and what the servers
+// say of them, but not how late the client was.
 func judged(f figure.Figure) bool {
 	return f.Better != figure.Neither && f.Statistic != figure.Min && f.Subject != figure.SendLag &&
-		f.Subject != figure.SessionServerTime
+		f.Subject != figure.SessionServerTime && (!f.Servers || report.Summarised(f))
 }
 
-func (c *Clause) latency() bool { return c.of.Spread && !c.of.Sessions }
+func (c *Clause) latency() bool { return c.of.Spread && !c.of.Sessions && !c.of.Servers }
 func (c *Clause) rate() bool    { return c.of.Unit == figure.PerSecond && !c.of.Sessions }
 func (c *Clause) cost() bool {
 	return c.of.Subject == figure.TokenCost || c.of.Subject == figure.SessionCost

@@ -178,6 +178,8 @@ func (j *judge) clause(i int, v *scoped, duration int64, zeros bool) report.Clau
 					report.Ratio(g.n, v.Succeeded+v.Failed), g.slo.String()
 			}
 		}
+	case c.of.Servers:
+		r.Measured, r.Samples = v.Summary.Figure(c.of), v.Summary.Values(c.of)
 	default:
 		r.Measured, r.Samples = j.figure(c.of.Subject, v, duration, zeros)
 		if c.rate() && c.where != nil && onlySteady(c.where) {
@@ -247,6 +249,8 @@ func (j *judge) cost(duration int64) float64 {
 // missing says why a clause has no measurement.
 func (c *Clause) missing(r *report.ClauseResult, v *scoped) string {
 	switch {
+	case c.of.Servers:
+		return "no server said it, or of too few requests; --scrape auto asks them"
 	case c.where != nil && v.Succeeded+v.Failed == 0:
 		return "no measured request is in its scope"
 	case v.Succeeded == 0:

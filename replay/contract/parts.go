@@ -14,6 +14,8 @@ func (c *Clause) readWhere(n strictyaml.Node, s string) (err error) {
 	switch {
 	case c.cost():
 		return n.Faultf("cost is that of all requests: what a GPU costs cannot be told apart by request")
+	case c.of.Servers:
+		return n.Faultf("what servers say is of all requests")
 	case c.of.Sessions && c.of.Unit == figure.PerSecond:
 		return n.Faultf("sessions_per_s is that of all sessions")
 	}

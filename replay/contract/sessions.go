@@ -153,25 +153,17 @@ func ofFloats(s figure.Statistic, of []float64) *float64 {
 		return nil
 	}
 	slices.Sort(of)
-	seconds := func(ns float64) *float64 { return report.Rounded(ns/1e9, 1e9) }
-	switch s {
-	case figure.Mean:
-		sum := 0.0
-		for _, v := range of {
-			sum += v
-		}
-		return seconds(sum / float64(len(of)))
-	case figure.Max:
-		return seconds(of[len(of)-1])
+	last := int64(len(of) - 1) // of the values that it takes
+	if s > 0 {
+		num, den := s.Fraction()
+		last = (num*last + den - 1) / den
 	}
-	num, den := s.Fraction()
-	if i := (num*int64(len(of)-1) + den - 1) / den; math.IsInf(of[i], 1) {
+	if math.IsInf(of[last], 1) {
 		return nil
 	}
-	var values []int64
+	values := sample.Values{Limit: len(of)}
 	for _, v := range of {
-		values = append(values, int64(min(v, report.MaxInstant)))
+		values.Add(int64(min(v, report.MaxInstant)))
 	}
-	q := sample.Sorted(values)
-	return seconds(float64(q.At(num, den)))
+	return report.Rounded(*statisticOf(s, &values)/1e3, 1e9)
 }

@@ -95,7 +95,7 @@ var (
 
 	MaxRunning = &Subject{Name: "max_running", Label: "running, peak", Unit: Requests, Servers: true,
 		defined: []string{"servers.running"}}
-	MaxWaiting = &Subject{Name: "max_waiting", Label: "waiting, peak", Unit: Requests, Servers: true,
+	MaxWaiting = &Subject{Name: "max_waiting", Label: "waiting, peak", Unit: Requests, Better: Lower, Servers: true,
 		defined: []string{"servers.waiting"}}
 	MaxKVCacheUse = &Subject{Name: "max_kv_cache_use", Label: "KV cache, peak", Unit: Share, Servers: true,
 		defined: []string{"servers.kv_cache_use"}}

@@ -415,7 +415,7 @@ func (c *collector) evidence(s *Summary, sessions *sessionFigures) *Evidence {
 	all := &Evidence{Succeeded: c.succeeded, Failed: c.failed, Prompt: c.tokens.Prompt, Output: c.tokens.Output,
 		OutputImpossible: c.impossible.OutputRows, cache: c.cache,
 		PromptEstimates: s.PromptEstimates(), OutputEstimates: s.OutputEstimates(), Sessions: sessions.judged,
-		SessionsPerS: sessions.out.PerS, SlowdownLacks: sessions.out.SlowdownLacks}
+		SessionsPerS: sessions.out.PerS, SlowdownLacks: sessions.out.SlowdownLacks, Summary: s}
 
 	for origin := range origins {
 		all.latencies = append(all.latencies, keptLatency{Timing{figure.TTFT, origin}, &c.ttft[origin]},

@@ -117,6 +117,7 @@ type Evidence struct {
 	Sessions      []JudgedSession
 	SessionsPerS  *float64
 	SlowdownLacks string
+	Summary       *Summary // for what the servers say
 
 	cache     reuse
 	exact     int // values of a latency that are kept exactly

@@ -50,8 +50,18 @@ func Definitions() []Definition {
 // metricDefinitions are those of the figures that tables and plots show.
 func metricDefinitions() []Definition {
 	return slices.Concat(latencyDefinitions, loadDefinitions, steadyDefinitions, tokenDefinitions, cacheDefinitions,
-		sessionDefinitions, serverDefinitions,
+		sessionDefinitions, serverDefinitions, saidDefinitions(),
 		efficiencyDefinitions, overTimeDefinitions, methodDefinitions, contractDefinitions)
+}
+
+// saidDefinitions are those of what servers say of many requests.
+func saidDefinitions() (out []Definition) {
+	for _, of := range figure.All() {
+		if of.Servers && of.Spread {
+			out = append(out, ofFigure(of, "servers."+of.Name+".*", ""))
+		}
+	}
+	return out
 }
 
 var latencyDefinitions = []Definition{
@@ -94,11 +104,8 @@ var latencyDefinitions = []Definition{
 			"stated number of values (method exact), beyond it within 0.1 % (method hdrhistogram).",
 		"x[k] + f·(x[k+1] − x[k]), k + f = p·(n − 1)", none, ""},
 	{"tail_ratio", "ratio", "How much longer one request in a hundred takes than the one in the middle.", "p99 ÷ p50",
-		"latency.from_sent.ttft.tail_ratio latency.from_sent.e2e.tail_ratio latency.from_sent.headers.tail_ratio " +
-			"latency.from_due.ttft.tail_ratio latency.from_due.e2e.tail_ratio latency.from_due.headers.tail_ratio " +
-			"latency.itl_chunk.tail_ratio latency.itl_token.tail_ratio latency.tpot.tail_ratio " +
-			"latency.send_lag.tail_ratio receipt.read_delay.tail_ratio steady.ttft.tail_ratio " +
-			"steady.itl_chunk.tail_ratio steady.tpot.tail_ratio steady.e2e.tail_ratio", ""},
+		strings.Join(slices.DeleteFunc(numberPaths(), func(p string) bool { return !strings.HasSuffix(p, ".tail_ratio") }),
+			" "), ""},
 	{"count", "values", "How many values a statistic is of: one for each request, of ITL one for each gap.", "n",
 		none, ""},
 	{"groups", "ms", "Requests by a column such as user, class or turn (--by). Latencies are of those that " +

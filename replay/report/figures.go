@@ -83,26 +83,37 @@ func Summarised(f figure.Figure) bool {
 	return known && stats[f.Subject] != nil || singles[f.Subject] != nil
 }
 
+// stat are the statistics of a figure, nil of what the run does not have.
+func (s *Summary) stat(of *figure.Subject) *Stat {
+	if get := stats[of]; get != nil {
+		return get(s)
+	}
+	return nil
+}
+
 // Figure is a figure of the run, in its unit. It is nil where the run does not have it, or too few values for it.
 // Latencies count from when a request was due.
 func (s *Summary) Figure(f figure.Figure) *float64 {
 	if of := singles[f.Subject]; of != nil {
 		return of(s)
 	}
-	of := stats[f.Subject]
-	if of == nil {
-		return nil
-	}
-	stat := of(s)
-	if stat == nil {
-		return nil
-	}
-	v, _ := stat.At(f.Statistic)
+	v, _ := s.stat(f.Subject).At(f.Statistic)
 	return v
+}
+
+// Values is how many values a figure with a statistic is of.
+func (s *Summary) Values(f figure.Figure) int64 {
+	if stat := s.stat(f.Subject); stat != nil {
+		return stat.Count
+	}
+	return 0
 }
 
 // At is a statistic, not ok where no [Stat] has it.
 func (s *Stat) At(of figure.Statistic) (v *float64, ok bool) {
+	if s == nil {
+		return nil, false
+	}
 	switch of {
 	case figure.Mean:
 		return s.Mean, true

@@ -42,6 +42,7 @@ func WriteMarkdown(w io.Writer, s Summary) error {
 	} else {
 		markdownTable(&b, "Latency in ms", latencyHead, latencyRows(&s))
 		markdownTable(&b, "Run", []string{"", "figure", "note"}, overview(&s))
+		markdownTable(&b, "Servers", []string{"", "figure", "note"}, serverRows(&s))
 		markdownTable(&b, "Sessions", []string{"", "figure", "note"}, sessionFacts(&s))
 		markdownTable(&b, "How long sessions took", sessionTimeHead, sessionTimeRows(&s))
 		markdownTable(&b, "What their time went to", pathHead, pathRows(&s))

@@ -148,9 +148,10 @@ func (e *exposition) figures(s *Summary) {
 		case figure.Goodput, figure.InFlight, figure.HitRatio:
 			continue
 		}
-		if stat := stats[of]; stat != nil && (of.Sessions || of.Servers) {
-			e.statistics(name, unit, help, stat(s))
-		} else if single := singles[of]; single != nil {
+		if of.Sessions || of.Servers {
+			e.statistics(name, unit, help, s.stat(of))
+		}
+		if single := singles[of]; single != nil {
 			e.add(name+unit, help, single(s))
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"reprise/replay/figure"
 	"reprise/replay/result"
 	"reprise/trace/page"
 	"reprise/trace/textpage"
@@ -41,6 +42,12 @@ func serverRows(s *Summary) [][]string {
 		}
 		add("Prefix cache hits", page.Percent(*v.PrefixRatio), "%s of %s tokens%s", page.Brief(int64(*v.PrefixHits)),
 			page.Brief(int64(*v.PrefixQueries)), client)
+	}
+	for _, of := range figure.All() {
+		if st, show := s.stat(of), plainly(string(of.Unit)); of.Servers && st != nil {
+			add(strings.ToUpper(of.Label[:1])+of.Label[1:], page.OrDash(st.P95, show)+" at p95", "p50 %s, p99 %s, of %s",
+				page.OrDash(st.P50, show), page.OrDash(st.P99, show), page.Many(st.Count, "request"))
+		}
 	}
 	if v.Preemptions != nil {
 		add("Preemptions", page.Number(*v.Preemptions), "requests thrown out of the batch for want of KV cache")
@@ -128,7 +135,11 @@ func serverSection(s *Summary) page.Section {
 	t := page.Table{Head: []string{"", "figure", "note"}, Rows: rows,
 		Align: []page.Align{page.Left, page.Right, page.Left}}
 	for _, row := range rows {
-		t.RowTerms = append(t.RowTerms, termOf(serverTerms[row[0]]))
+		term := serverTerms[row[0]]
+		if of := figure.Find(row[0]); term == "" && of != nil {
+			term = of.Definitions()[0]
+		}
+		t.RowTerms = append(t.RowTerms, termOf(term))
 	}
 	return page.Section{
 		Title: "Servers",
