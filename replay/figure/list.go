@@ -93,6 +93,13 @@ var (
 			"measured window. None without a price.",
 		Formula: "price per GPU-hour · GPUs · duration · (Σ uncached + 2 · output of the session) ÷ (the same of all)"}
 
+	QueueTime = &Subject{Name: "queue_time", Label: "queue time", Unit: Milliseconds, Better: Lower, Spread: true,
+		Servers: true, also: []string{"request_queue_time", "server_queue_time"},
+		Definition: "How long requests waited at the servers before they were scheduled, by the servers' own " +
+			"histograms (vLLM, SGLang), which are scraped before the run and after it, so that a warm-up is in it. A " +
+			"percentile lies in a bucket, and is taken as if the bucket's requests were spread over it evenly, as " +
+			"Prometheus does; beyond the last bound it is that bound.",
+		Formula: "lower + (upper − lower) · (p · Δcount − Δbelow) ÷ Δbucket"}
 	MaxRunning = &Subject{Name: "max_running", Label: "running, peak", Unit: Requests, Servers: true,
 		defined: []string{"servers.running"}}
 	MaxWaiting = &Subject{Name: "max_waiting", Label: "waiting, peak", Unit: Requests, Better: Lower, Servers: true,
@@ -110,7 +117,7 @@ var list = []*Subject{
 	TTFT, TPOT, ITL, TokenITL, E2E, Headers, SendLag,
 	RequestRate, PromptRate, OutputRate, ErrorRate, Goodput, HitRatio, InFlight, TokenCost,
 	SessionTime, SessionServerTime, SessionSlowdown, SessionSuccess, SessionRate, SessionCost,
-	MaxRunning, MaxWaiting, MaxKVCacheUse, MaxGPUUse, MaxGPUMemory,
+	QueueTime, MaxRunning, MaxWaiting, MaxKVCacheUse, MaxGPUUse, MaxGPUMemory,
 }
 
 // All are the subjects, in the order in which they are shown.

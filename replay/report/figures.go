@@ -15,6 +15,13 @@ var stats = map[*figure.Subject]func(*Summary) *Stat{
 	figure.TokenITL: func(s *Summary) *Stat { return &s.Latency.ITLToken },
 	figure.SendLag:  func(s *Summary) *Stat { return &s.Latency.SendLag },
 
+	figure.QueueTime: func(s *Summary) *Stat {
+		if s.Servers == nil {
+			return nil
+		}
+		return s.Servers.QueueTime
+	},
+
 	figure.SessionTime: sessionFigure(func(o *Sessions) *Stat { return &o.Completion }),
 	figure.SessionServerTime: sessionFigure(func(o *Sessions) *Stat {
 		if o.Path == nil || o.Path.Server.MeanS == nil {
@@ -77,6 +84,8 @@ func Summarised(f figure.Figure) bool {
 	switch f.Subject {
 	case figure.SessionServerTime:
 		return f.Statistic == figure.Mean
+	case figure.QueueTime:
+		known = known && f.Statistic != figure.Min && f.Statistic != figure.Max
 	case figure.SessionSlowdown:
 		known = known && f.Statistic != figure.Min && f.Statistic != figure.P999
 	}

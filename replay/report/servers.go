@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -23,6 +24,8 @@ type Servers struct {
 	Running *Level `json:"running"`      // requests in the batch, of all engines together
 	Waiting *Level `json:"waiting"`      // requests in the queue, of all together
 	KVUsage *Level `json:"kv_cache_use"` // share of the KV cache in use, mean of the engines
+
+	QueueTime *Stat `json:"queue_time"` // by the servers' histograms, of all engines together
 
 	PrefixHits    *float64 `json:"prefix_hit_tokens"`
 	PrefixQueries *float64 `json:"prefix_query_tokens"`
@@ -195,10 +198,15 @@ func readServers(s *Summary, metrics func() trace.Reader[result.Metric], firstDu
 	if whole { // what a GPU uses before the first request and after the last is for no token
 		lines.busyFrom, lines.busyTo = firstDue, min(to, lastDone)
 	}
-	if err := trace.Each(metrics(), func(_ int64, m *result.Metric) error { lines.add(m); return nil }); err != nil {
+	queue := serverHistogram{known: map[string]bool{}, last: map[lineKey]float64{}, buckets: map[float64]float64{}}
+	if err := trace.Each(metrics(), func(_ int64, m *result.Metric) error {
+		lines.add(m)
+		queue.add(queueTimes, m)
+		return nil
+	}); err != nil {
 		return err
 	}
-	out := &Servers{FromS: float64(from) / 1e9, ToS: float64(to) / 1e9}
+	out := &Servers{FromS: float64(from) / 1e9, ToS: float64(to) / 1e9, QueueTime: queue.stat()}
 	totals := lines.totals(sums, out)
 	for name, into := range map[string]**float64{"hits": &out.PrefixHits, "queries": &out.PrefixQueries,
 		"preempt": &out.Preemptions,
@@ -232,6 +240,72 @@ func readServers(s *Summary, metrics func() trace.Reader[result.Metric], firstDu
 	p.Preempted = lines.series("preempt", "preemptions")
 	p.GPUUse, p.GPUPower = lines.series("gpu", "utilisation"), lines.series("power", "power")
 	return nil
+}
+
+// queueTimes are the histograms of how long requests waited to be scheduled, in seconds.
+var queueTimes = []string{"vllm:request_queue_time_seconds", "sglang:queue_time_seconds"}
+
+// A serverHistogram is what histograms of the servers grew by from their first scrape to their last, all together.
+type serverHistogram struct {
+	known   map[string]bool // targets that were scraped before the run
+	last    map[lineKey]float64
+	sum     float64             // s
+	buckets map[float64]float64 // by upper bound, each with those below it
+}
+
+// add takes a sample of one of the names. A series that a target did not have before the run began at zero.
+func (h *serverHistogram) add(names []string, m *result.Metric) {
+	h.known[m.Target] = h.known[m.Target] || m.AtNS <= 0
+	name, bucket := strings.CutSuffix(m.Name, "_bucket")
+	name, sum := strings.CutSuffix(name, "_sum")
+	of := &scrape.Series{Metric: m.Name, Labels: m.Labels}
+	if !bucket && !sum || !slices.Contains(names, name) || of.Secondary() {
+		return
+	}
+	key := lineKey{target: m.Target, metric: m.Name, labels: m.Labels}
+	was, begun := h.last[key]
+	h.last[key] = m.Value
+	switch {
+	case !begun && (m.AtNS <= 0 || !h.known[m.Target]):
+		return
+	case m.Value < was: // its server started anew
+		was = 0
+	}
+	if sum {
+		h.sum += m.Value - was
+	} else if bound, err := strconv.ParseFloat(of.Label("le"), 64); err == nil {
+		h.buckets[bound] += m.Value - was
+	}
+}
+
+// stat describes what the histogram grew by; nil without one.
+func (h *serverHistogram) stat() *Stat {
+	bounds := slices.Sorted(maps.Keys(h.buckets))
+	if len(bounds) < 2 || !math.IsInf(bounds[len(bounds)-1], 1) {
+		return nil
+	}
+	count := h.buckets[math.Inf(1)]
+	out := &Stat{Count: int64(count), Method: "buckets", Mean: quotient(trace.Ptr(h.sum*1000), &count)}
+	for _, p := range percentiles {
+		if out.Count >= p.needed {
+			*p.of(out) = Rounded(1000*h.quantile(bounds, float64(p.per)/1000), 1e6)
+		}
+	}
+	return out
+}
+
+// quantile lies in a bucket, whose values are taken to be spread evenly, as Prometheus takes them.
+func (h *serverHistogram) quantile(bounds []float64, share float64) float64 {
+	rank := share * h.buckets[math.Inf(1)]
+	i := slices.IndexFunc(bounds, func(bound float64) bool { return h.buckets[bound] >= rank })
+	if i == len(bounds)-1 {
+		return bounds[i-1]
+	}
+	lower, below := 0.0, 0.0
+	if i > 0 {
+		lower, below = bounds[i-1], h.buckets[bounds[i-1]]
+	}
+	return lower + (bounds[i]-lower)*(rank-below)/(h.buckets[bounds[i]]-below)
 }
 
 // totals are what the counters of each role grew by, over engines. It counts their restarts.

@@ -336,3 +336,44 @@ func TestServersOfUnfinishedRun(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 }
+
+// The queue time is what the histograms grew by: from zero where a target that was scraped before the run did not have
+// one yet, and where its server started anew. Beyond the last bound it is that bound.
+func TestServerQueueTime(t *testing.T) {
+	scraped := func(target string, at int64, sum float64, below ...float64) (all []result.Metric) {
+		name := "vllm:request_queue_time_seconds"
+		all = append(all, result.Metric{AtNS: at, Target: target, Name: name + "_sum", Kind: result.Counter, Value: sum})
+		for i, bound := range []string{"1", "2", "+Inf"} {
+			all = append(all, result.Metric{AtNS: at, Target: target, Name: name + "_bucket", Kind: result.Counter, Labels: "le=" + bound, Value: below[i]})
+		}
+		return all
+	}
+	before := result.Metric{AtNS: -1, Target: "a", Name: "vllm:num_requests_running", Kind: "gauge"}
+	for name, c := range map[string]struct {
+		metrics        []result.Metric
+		count          int64
+		mean, p50, p90 float64
+	}{
+		"of both":           {append(scraped("a", -1, 5, 10, 10, 10), scraped("a", 1e9, 25, 20, 30, 30)...), 20, 1000, 1000, 1800},
+		"none before":       {append([]result.Metric{before}, scraped("a", 1e9, 20, 10, 20, 20)...), 20, 1000, 1000, 1800},
+		"started anew":      {append(scraped("a", -1, 900, 800, 800, 800), scraped("a", 1e9, 20, 10, 20, 20)...), 20, 1000, 1000, 1800},
+		"beyond all bounds": {append(scraped("a", -1, 0, 0, 0, 0), scraped("a", 1e9, 100, 0, 0, 20)...), 20, 5000, 2000, 2000},
+		"unknown before":    {scraped("a", 1e9, 20, 10, 20, 20), 0, 0, 0, 0},
+		"nobody came":       {append(scraped("a", -1, 5, 10, 10, 10), scraped("a", 1e9, 5, 10, 10, 10)...), 0, 0, 0, 0},
+	} {
+		h := serverHistogram{known: map[string]bool{}, last: map[lineKey]float64{}, buckets: map[float64]float64{}}
+		for i := range c.metrics {
+			h.add(queueTimes, &c.metrics[i])
+		}
+		got := h.stat()
+		if c.count == 0 {
+			if got != nil && (got.Count != 0 || got.Mean != nil || got.P50 != nil) {
+				t.Errorf("%s: %+v", name, got)
+			}
+			continue
+		}
+		if got == nil || got.Count != c.count || *got.Mean != c.mean || *got.P50 != c.p50 || *got.P90 != c.p90 || got.P99 != nil {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
