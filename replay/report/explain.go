@@ -109,16 +109,17 @@ func meaningOf(all []Definition, q string) *Explanation {
 // asMetric finds a metric by its name, or by the end of its name, with a statistic and
 // an origin.
 func asMetric(all []Definition, q string) *Explanation {
-	names, statistic := definedNames(q)
-	origin := ""
-	if names == nil {
-		q, statistic, origin = nameParts(q)
-		names = []string{q}
-		if other, ok := otherNames[q]; ok {
-			names = strings.Fields(other)
-		} else if s := figure.Find(q); s != nil {
-			names = s.Definitions()
-		}
+	statistic, origin := "", ""
+	s := figure.Find(q)
+	if s == nil {
+		q, statistic, origin = nameParts(strings.TrimSuffix(q, "_ms"))
+		s = figure.Find(q)
+	}
+	names := []string{q}
+	if other, ok := otherNames[q]; ok {
+		names = strings.Fields(other)
+	} else if s != nil {
+		names = s.Definitions()
 	}
 	exactly := func(n string) bool { return slices.Contains(names, n) }
 	ending := func(n string) bool { return strings.HasSuffix(n, "."+q) }
@@ -145,16 +146,6 @@ func asMetric(all []Definition, q string) *Explanation {
 		}
 	}
 	return nil
-}
-
-// definedNames are the names of the definitions of a figure and its statistic; nil for what is no figure.
-func definedNames(q string) (names []string, statistic string) {
-	of, rest := figure.Split(q)
-	s := figure.Find(rest)
-	if s == nil {
-		return nil, ""
-	}
-	return s.Definitions(), strings.ReplaceAll(of.String(), ".", "_")
 }
 
 // nameParts splits a name into a metric, a statistic and an origin, in whatever order.

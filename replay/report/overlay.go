@@ -228,9 +228,8 @@ var overlayRows = slices.Concat([]overlayRow{
 	{"Requests", "rows", func(s *Summary) string { return page.Brief(s.Requests.Rows) }},
 	{"Failed", "failed", func(s *Summary) string { return page.Brief(s.Requests.Failed) }},
 	{"Duration, s", "duration", func(s *Summary) string { return numberOrDash(s.DurationS) }},
-	{"Offered, requests/s", "offered_requests", func(s *Summary) string {
-		return numberOrDash(s.Throughput.OfferedPerS)
-	}},
+	{"Offered, requests/s", "offered_requests",
+		func(s *Summary) string { return numberOrDash(s.Throughput.OfferedPerS) }},
 	figureRow("Done, requests/s", 0, figure.RequestRate),
 	figureRow("Prompt tokens/s", 0, figure.PromptRate),
 	figureRow("Output tokens/s", 0, figure.OutputRate),
@@ -260,28 +259,25 @@ var overlayRows = slices.Concat([]overlayRow{
 	figureRow("Hit ratio", 0, figure.HitRatio),
 	{"… expected", "expected_ratio", func(s *Summary) string { return page.OrDash(s.Cache.Expected, page.Percent) }},
 	figureRow("Send lag, p99", figure.P99, figure.SendLag),
-	{"Tokens/s per user", "tokens_per_s_per_user", func(s *Summary) string {
-		return numberOrDash(s.Efficiency.PerUser)
-	}},
+	{"Tokens/s per user", "tokens_per_s_per_user",
+		func(s *Summary) string { return numberOrDash(s.Efficiency.PerUser) }},
 	{"GPUs", "output_tokens_per_s_per_gpu", func(s *Summary) string {
 		if s.Efficiency.GPUsFrom != gpusGiven {
 			return "not known"
 		}
 		return page.Brief(int64(s.Efficiency.GPUs))
 	}},
-	{"Output/s per GPU", "output_tokens_per_s_per_gpu", func(s *Summary) string {
-		if s.Efficiency.GPUsFrom != gpusGiven {
-			return "–"
-		}
-		return numberOrDash(s.Efficiency.PerGPU)
-	}},
-	{"… per instance", "output_tokens_per_s_per_gpu", func(s *Summary) string {
-		if s.Efficiency.GPUsFrom == gpusGiven {
-			return "–"
-		}
-		return numberOrDash(s.Efficiency.PerGPU)
-	}},
+	{"Output/s per GPU", "output_tokens_per_s_per_gpu", func(s *Summary) string { return s.perGPU(true) }},
+	{"… per instance", "output_tokens_per_s_per_gpu", func(s *Summary) string { return s.perGPU(false) }},
 }, serverFigureRows())
+
+// perGPU is the output of a GPU, where their number is given, or else that of an instance.
+func (s *Summary) perGPU(given bool) string {
+	if (s.Efficiency.GPUsFrom == gpusGiven) != given {
+		return "–"
+	}
+	return numberOrDash(s.Efficiency.PerGPU)
+}
 
 // serverFigureRows are what servers say of themselves and a run can be judged by.
 func serverFigureRows() (rows []overlayRow) {
