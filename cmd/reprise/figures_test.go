@@ -39,6 +39,15 @@ var figureReaders = map[string]func(name string, f figure.Figure) (printed strin
 		}
 		return s.Rows[0].Primary.String(), nil
 	},
+	"sweep --clause": func(name string, f figure.Figure) (string, error) {
+		operator := map[bool]string{true: " >= ", false: " <= "}[f.Better == figure.Higher]
+		c, err := spelled(name + operator + f.Example())
+		if err != nil || strings.HasPrefix(f.Name, "cost_") {
+			return f.String(), err // a cost has no price there
+		}
+		printed, _, _ := strings.Cut(c.Clauses[0].String(), operator)
+		return strings.ReplaceAll(printed, " ", "_"), nil
+	},
 	"replay --abort-on": func(name string, f figure.Figure) (string, error) {
 		limit := map[figure.Unit]string{figure.Milliseconds: "5s", figure.Share: "5%"}[f.Unit]
 		if limit == "" {
@@ -91,6 +100,36 @@ func TestEveryFigureByEverySpelling(t *testing.T) {
 	for reader := range figureReaders {
 		if accepted[reader] < 5 {
 			t.Errorf("%s reads %d figures", reader, accepted[reader])
+		}
+	}
+}
+
+// Objectives are read by every spelling, and what a shell offers is read where it is offered.
+func TestObjectivesAndCompletion(t *testing.T) {
+	for _, of := range []*figure.Subject{figure.TTFT, figure.TPOT, figure.ITL, figure.E2E} {
+		for _, spelling := range of.Spellings() {
+			for _, name := range spellingsOf(0, spelling) {
+				if slo, err := report.ParseSLO(name + ":1s"); err != nil || slo.String() != of.Name+":1s" {
+					t.Errorf("--slo reads %s as %s, %v", name, slo, err)
+				}
+			}
+		}
+	}
+	offered := completedValues()
+	for flag, reader := range map[string]string{"primary": "compare --primary", "abort-on": "replay --abort-on"} {
+		for _, name := range offered[flag] {
+			f, err := figure.Parse(name, func(figure.Figure) bool { return true })
+			if err == nil {
+				_, err = figureReaders[reader](name, f)
+			}
+			if err != nil {
+				t.Errorf("a shell offers --%s %s: %v", flag, name, err)
+			}
+		}
+	}
+	for _, name := range offered["explain"] {
+		if e, err := report.Explain(name); err != nil || len(e.Paths) == 0 {
+			t.Errorf("a shell offers --explain %s: %v", name, err)
 		}
 	}
 }
