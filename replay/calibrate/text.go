@@ -25,14 +25,7 @@ func signed(share float64) string { return fmt.Sprintf("%+.1f", 100*share) }
 
 // shown are the metrics of a table of errors, and shownShort those of the short one.
 var (
-	shown = func() (names []string) {
-		for _, of := range times {
-			for _, s := range statistics {
-				names = append(names, figure.Of(s, of).String())
-			}
-		}
-		return append(names, tokensPerS)
-	}()
+	shown      = figure.Offered(known)
 	shownShort = []string{"p50_ttft", "p95_ttft", "p50_itl", "p95_itl", "mean_e2e", tokensPerS}
 )
 

@@ -6,8 +6,8 @@
 //	p99_ttft   p99 ttft   ttft-p99   TTFT_P99   p99_ttft_ms   median_ttft   error_share
 //
 // and [Figure.String] writes one, p99_ttft. Clauses of a contract, the primary metric of a comparison,
-// hypotheses of a suite, conditions to abort on, objectives of a request and the answers of report --explain
-// ask here; package report computes the figures of a run.
+// hypotheses of a suite, conditions to abort on, objectives of a request, the glossary, what Prometheus is given and
+// what shells complete ask here; package report computes the figures of a run.
 //
 // # Files
 //

@@ -137,12 +137,12 @@ func Names(some func(*Subject) bool) (spread, single []string) {
 	return spread, single
 }
 
-// Offered are the printed names of figures that a reader can tell, for shells to complete.
+// Offered are the printed names of figures that a reader can tell, for tables and shells to list.
 func Offered(readable func(Figure) bool) (names []string) {
 	for _, s := range list {
 		of := []Statistic{0}
 		if s.Spread {
-			of = []Statistic{P50, P95, P99, Mean}
+			of = []Statistic{Mean, P50, P95, P99}
 		}
 		for _, statistic := range of {
 			if f := (Figure{s, statistic}); readable(f) {

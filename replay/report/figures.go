@@ -15,12 +15,7 @@ var stats = map[*figure.Subject]func(*Summary) *Stat{
 	figure.TokenITL: func(s *Summary) *Stat { return &s.Latency.ITLToken },
 	figure.SendLag:  func(s *Summary) *Stat { return &s.Latency.SendLag },
 
-	figure.QueueTime: func(s *Summary) *Stat {
-		if s.Servers == nil {
-			return nil
-		}
-		return s.Servers.QueueTime
-	},
+	figure.QueueTime: serverFigure(func(o *Servers) *Stat { return o.QueueTime }),
 
 	figure.SessionTime: sessionFigure(func(o *Sessions) *Stat { return &o.Completion }),
 	figure.SessionServerTime: sessionFigure(func(o *Sessions) *Stat {
@@ -52,11 +47,11 @@ var singles = map[*figure.Subject]func(*Summary) *float64{
 	figure.SessionSuccess: sessionFigure(func(o *Sessions) *float64 { return o.SuccessShare }),
 	figure.SessionRate:    sessionFigure(func(o *Sessions) *float64 { return o.PerS }),
 
-	figure.MaxRunning:    peakOf(func(o *Servers) *Level { return o.Running }),
-	figure.MaxWaiting:    peakOf(func(o *Servers) *Level { return o.Waiting }),
-	figure.MaxKVCacheUse: peakOf(func(o *Servers) *Level { return o.KVUsage }),
-	figure.MaxGPUUse:     peakOf(func(o *Servers) *Level { return o.GPUUse }),
-	figure.MaxGPUMemory:  peakOf(func(o *Servers) *Level { return o.GPUMemoryMiB }),
+	figure.MaxRunning:    serverFigure(func(o *Servers) *float64 { return o.Running.Peak() }),
+	figure.MaxWaiting:    serverFigure(func(o *Servers) *float64 { return o.Waiting.Peak() }),
+	figure.MaxKVCacheUse: serverFigure(func(o *Servers) *float64 { return o.KVUsage.Peak() }),
+	figure.MaxGPUUse:     serverFigure(func(o *Servers) *float64 { return o.GPUUse.Peak() }),
+	figure.MaxGPUMemory:  serverFigure(func(o *Servers) *float64 { return o.GPUMemoryMiB.Peak() }),
 }
 
 // sessionFigure is what a run with sessions has.
@@ -69,12 +64,13 @@ func sessionFigure[T any](of func(*Sessions) *T) func(*Summary) *T {
 	}
 }
 
-func peakOf(of func(*Servers) *Level) func(*Summary) *float64 {
-	return func(s *Summary) *float64 {
+// serverFigure is what a run has whose servers said something of themselves.
+func serverFigure[T any](of func(*Servers) *T) func(*Summary) *T {
+	return func(s *Summary) *T {
 		if s.Servers == nil {
 			return nil
 		}
-		return of(s.Servers).Peak()
+		return of(s.Servers)
 	}
 }
 
