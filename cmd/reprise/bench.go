@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -40,7 +41,6 @@ type benchFlags struct {
 	trace    string
 	baseline string
 	most     float64 // that a primary metric may be worse than the baseline's
-	force    bool
 	dry      bool
 	list     bool
 	show     string
@@ -110,7 +110,7 @@ func (f *benchFlags) register(cmd *cobra.Command) {
 	f.trust.Register(cmd)
 	results, _ := flags.Sections(fl, flags.ResultsFlags)
 	judgement, _ := flags.Sections(fl, flags.JudgementFlags)
-	suite, suiteRest := flags.Sections(fl, "Suite")
+	suite, _ := flags.Sections(fl, "Suite")
 	running, _ := flags.Sections(fl, flags.RunningFlags)
 	results.StringVarP(&f.out, "output", "o", "results", "`directory` for the runs")
 	judgement.StringVar(&f.slo, "slo", "",
@@ -124,7 +124,6 @@ func (f *benchFlags) register(cmd *cobra.Command) {
 	suite.StringVar(&f.baseline, "baseline", "", "compare with an earlier run of the suite in this `directory`")
 	suite.ShareVar(&f.most, "max-regression", 0,
 		"exit with 3 if the primary metric of a row is worse than in --baseline by more than this share")
-	suiteRest.BoolVar(&f.force, "force", false, "repeat complete runs, and use the directory whatever it holds")
 	running.BoolVar(&f.dry, "dry-run", false, "print the runs without making them")
 	suite.BoolVar(&f.list, "list", false, "print the built-in suites, and exit")
 	suite.StringVar(&f.show, "show", "", "print a built-in `suite` as YAML, and exit")
@@ -248,7 +247,7 @@ func (f *benchFlags) run(cmd *cobra.Command, arg string) error {
 	if err != nil {
 		return err
 	}
-	r := bench.SuiteRun{Suite: suite, Text: text, Dir: f.out, Trace: f.trace, Force: f.force,
+	r := bench.SuiteRun{Suite: suite, Text: text, Dir: f.out, Trace: f.trace,
 		Workload: func(_ context.Context, row *bench.Row, seed uint64, path string) error {
 			return specs.write(cmd, row, seed, path)
 		}}
@@ -271,15 +270,23 @@ func (f *benchFlags) run(cmd *cobra.Command, arg string) error {
 	}
 	var before bench.SuiteResult
 	if f.baseline != "" {
-		if before, err = bench.ReadSuiteResult(f.baseline); err != nil { // before hours of work
-			return fmt.Errorf("--baseline: %w", err)
+		e, err := bench.Open(f.baseline)
+		if err == nil {
+			before, err = e.Table(r.Options) // before hours of work
+		}
+		if err != nil {
+			return fmt.Errorf("--baseline %s: %w", f.baseline, err)
 		}
 	}
 	if f.dry {
-		if f.format == formatJSON {
-			return cli.WriteJSON(cmd.OutOrStdout(), r.Plan())
+		plan, err := r.Plan()
+		if err != nil {
+			return err
 		}
-		return f.writePlan(cmd, r.Plan())
+		if f.format == formatJSON {
+			return cli.WriteJSON(cmd.OutOrStdout(), plan)
+		}
+		return f.writePlan(cmd, plan)
 	}
 	result, err := r.Run(cmd.Context())
 	if err != nil {
@@ -298,16 +305,22 @@ func (f *benchFlags) run(cmd *cobra.Command, arg string) error {
 	if err := f.write(cmd, &result); err != nil {
 		return err
 	}
+	return keptSuite(&result)
+}
+
+// keptSuite is the error of runs that cannot be trusted, of a contract that is not met, of a regression, or of a
+// contract that cannot be judged: the first of them, in this order.
+func keptSuite(r *bench.SuiteResult) error {
 	switch {
-	case !result.Trustworthy():
+	case !r.Trustworthy():
 		return cli.Exit(cli.Untrusted, errors.New("a run is not trustworthy: the tables say which and why"))
-	case result.Broken():
+	case r.Broken():
 		return cli.Exit(cli.Check, errors.New("a contract is not met: the tables say by how much"))
-	case result.Regressed():
+	case r.Regressed():
 		return cli.Exit(cli.Check,
 			errors.New("a regression: a row is worse than the baseline by more than --max-regression; the tables say "+
 				"by how much"))
-	case result.Unjudged():
+	case r.Unjudged():
 		return cli.Exit(cli.Untrusted, errors.New("a contract cannot be judged: the tables say why"))
 	}
 	return nil
@@ -376,15 +389,18 @@ func (f *benchFlags) options() (o report.Options, err error) {
 }
 
 func (f *benchFlags) write(cmd *cobra.Command, r *bench.SuiteResult) error {
-	switch w := cmd.OutOrStdout(); f.format {
+	return writeSuite(cmd, cmd.OutOrStdout(), r, f.format, "Page: "+filepath.Join(f.out, "index.html")+".")
+}
+
+// writeSuite writes the table of several runs.
+func writeSuite(cmd *cobra.Command, w io.Writer, r *bench.SuiteResult, format, page string) error {
+	switch format {
 	case formatJSON:
 		return cli.WriteJSON(w, r)
 	case formatMarkdown:
 		return r.Page("").WriteMarkdown(w)
-	default:
-		return r.WriteText(w,
-			cli.TextOptions(cmd, "A table of each workload: --details. Page: "+filepath.Join(f.out, "index.html")+"."))
 	}
+	return r.WriteText(w, cli.TextOptions(cmd, "A table of each workload: --details. "+page))
 }
 
 // suiteSpecs are the specifications of a suite's workloads, by row.

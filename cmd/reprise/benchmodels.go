@@ -5,15 +5,12 @@ import (
 	"net/url"
 	"path/filepath"
 	"regexp"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"reprise/cmd/reprise/internal/cli"
-	"reprise/cmd/reprise/internal/flags"
 	"reprise/cmd/reprise/internal/runs"
 	"reprise/replay/bench"
 	"reprise/replay/result"
@@ -69,12 +66,8 @@ func (f *benchFlags) columns(cmd *cobra.Command) ([]bench.Column, error) {
 		}
 		about := result.Redact(s.Command.String())
 		out = append(out, bench.Column{Name: name,
-			About: strings.TrimSpace(about + " " + result.Redact(bench.QuoteWords(c.words("")))), Target: served,
-			Close: served.Close,
-			Command: func(t bench.Trial) string {
-				return "# the engine, here at port 8000: " + strings.ReplaceAll(about, "{port}", "8000") + "\n" +
-					c.command("replay", t)
-			}})
+			About: strings.TrimSpace(about + " " + result.Redact(bench.QuoteWords(c.words()))), Target: served,
+			Close: served.Close})
 	}
 	for _, m := range f.models {
 		name, address, _ := strings.Cut(m, "=")
@@ -162,30 +155,24 @@ func (f *benchFlags) column(cmd *cobra.Command, name, address string) (bench.Col
 		return bench.Column{}, err
 	}
 	target, err := c.trial.Target(c.cmd)
-	out := bench.Column{Name: name, About: result.Redact(bench.QuoteWords(c.words(""))), Target: target}
+	out := bench.Column{Name: name, About: result.Redact(bench.QuoteWords(c.words())), Target: target}
 	_, out.Empty = target.(runs.SimulatedTarget)
-	command := "replay"
 	if out.Empty {
-		command = "simulate"
 		if d, derr := c.trial.Live.Deployment.Serving(); err == nil && (d != nil || derr != nil) {
 			err = cmp.Or(derr, cli.Usagef(
 				"hardware, engine and the like say what serves, and %s is a model of that", name))
 		}
 	}
-	out.Command = func(t bench.Trial) string { return c.command(command, t) }
 	return out, err
 }
 
-// words are the flags and settings as they are typed to a command, in the order of the alphabet. Without a command
-// all are as flags: what says which target it was, since before there were settings.
-func (c *columnFlags) words(command string) []string {
+// words are the flags that say which target it is, in the order of the alphabet.
+func (c *columnFlags) words() []string {
 	var out []string
 	c.cmd.Flags().Visit(func(flag *pflag.Flag) {
 		for _, v := range cli.FlagValues(flag) {
 			switch {
 			case flag.Name == "quiet":
-			case flags.IsSettingOf(command, flag.Name):
-				out = append(out, "--set", flag.Name+"="+v)
 			case flag.Name == "url":
 				if u, err := url.Parse(v); err == nil && u.User != nil {
 					u.User = nil // a password may be in it
@@ -200,41 +187,4 @@ func (c *columnFlags) words(command string) []string {
 		}
 	})
 	return out
-}
-
-// command is the command line that makes a trial by hand.
-func (c *columnFlags) command(name string, t bench.Trial) string {
-	words := []string{"reprise", name, t.Workload}
-	words = append(words, c.words(name)...)
-	add := func(flag, value string, given bool) {
-		switch {
-		case !given:
-		case flags.IsSettingOf(name, flag):
-			words = append(words, "--set", flag+"="+value)
-		default:
-			words = append(words, "--"+flag, value)
-		}
-	}
-	add("rate", t.Load.Rate, t.Load.Rate != "")
-	add("concurrency", strconv.Itoa(t.Load.Concurrency), t.Load.Concurrency > 0)
-	add("sessions", strconv.Itoa(t.Load.Sessions), t.Load.Sessions > 0)
-	add("session-rate", t.Load.SessionRate, t.Load.SessionRate != "")
-	if s := t.Session; s != nil {
-		for _, flag := range flags.SessionFlags(s.SessionSettings) {
-			add(flag[0], flag[1], true)
-		}
-	}
-	add("ramp-up", t.Load.RampUp.String(), t.Load.RampUp > 0)
-	add("speed", strconv.FormatFloat(t.Load.Speed, 'g', -1, 64), t.Load.Speed > 0 && t.Load.Speed != 1)
-	add("duration", t.Duration.String(), t.Duration > 0)
-	add("warmup", t.Warmup, t.Warmup != "")
-	add("cooldown", t.Cooldown, t.Cooldown != "")
-	add("timeout", t.Timeout.String(), t.Timeout > 0)
-	add("seed", t.Seed, t.Seed != "")
-	if name == "replay" {
-		add("cache", t.Cache, t.Cache != "" && t.Cache != result.CacheSalted)
-		add("max-requests", strconv.FormatInt(t.Rows, 10), t.Rows > 0)
-	}
-	add("output", "by-hand.parquet", true)
-	return bench.QuoteWords(slices.DeleteFunc(words, func(w string) bool { return w == "" }))
 }

@@ -107,7 +107,6 @@ func TestEngineFileIsTakenWhereAPresetIs(t *testing.T) {
 	lines := []string{
 		"simulate w.parquet --preset FILE",
 		"sweep chat --preset FILE --rates 2 --level-duration 1s --level-requests 20 --no-confirm",
-		"capacity chat --preset FILE --rates 2 --level-duration 1s --level-requests 20 --no-confirm --target-rate 10",
 		"compare w.parquet --preset-a FILE --preset-b l4-qwen2.5-0.5b --rate 5 --rounds 2 -o rounds",
 		"bench suite.yaml --preset FILE -o bench",
 		"bench suite.yaml --model mine=preset:FILE,max-num-seqs=4 -o bench2",
@@ -158,8 +157,7 @@ func TestBeyondWhatACalibrationCovers(t *testing.T) {
 		"sweep chat --concurrencies 1,40 --level-duration 20s --no-confirm -o s --html s.html": "",
 		"sweep --frontier --lengths 8k/32 --concurrencies 1 --html f.html":                     "sweep --frontier --lengths 8k/32 --concurrencies 1 --json",
 		"bench b.yaml -o b": "",
-		"compare w.parquet --set-b max-num-seqs=8 --rounds 5 --concurrency 40 -o c --html c.html":                               "",
-		"capacity chat --rates 1,400 --level-duration 5s --level-requests 0 --no-confirm --target-rate 1 --set past-saturation": "",
+		"compare w.parquet --set-b max-num-seqs=8 --rounds 5 --concurrency 40 -o c --html c.html": "",
 	} {
 		out, errs, code := reprise(t, append(strings.Fields(line), "--preset", "engine.yaml")...)
 		if code == cli.Usage || code == cli.Failure || !strings.Contains(strings.Join(strings.Fields(out), " "), says) {

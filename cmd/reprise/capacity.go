@@ -4,31 +4,29 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
 	"reprise/replay/bench"
+	"reprise/replay/contract"
 	"reprise/replay/engine"
 	"reprise/replay/hardware"
 	"reprise/replay/report"
-	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/objectstore"
 	"reprise/trace/page"
 	"reprise/trace/quantity"
 )
 
-// capacityFlags are the flags of capacity: a demand, and those of the sweep that it
-// makes when it is given none.
+// capacityFlags are the flags of capacity: a demand, and how the levels of a sweep are judged.
 type capacityFlags struct {
-	sweep    sweepFlags
+	flags.Contract
 	target   float64
 	live     float64 // target of live sessions
 	starts   float64 // target of sessions that start each second
@@ -43,7 +41,7 @@ type capacityFlags struct {
 func capacityCommand() *cobra.Command {
 	var f capacityFlags
 	cmd := &cobra.Command{
-		Use:   "capacity SWEEP.json|DIR|WORKLOAD --target-rate RATE",
+		Use:   "capacity DIR|SWEEP.json --target-rate RATE",
 		Short: "Compute instances, GPUs and cost for a rate, or for live sessions",
 		Long: `Capacity computes how many instances serve a target: a rate of requests, a number of live
 sessions or a rate of sessions, divided by the highest load within the contract that a sweep
@@ -52,19 +50,19 @@ of the same kind found, rounded up, with headroom, and rounded up again:
   instances = ceil(target ÷ highest)
   with headroom = ceil(instances × (1 + headroom))` + flags.ListsBegin + `
 
-Given a workload instead of a sweep, it sweeps first, with the flags of reprise sweep. With a
-price or --watts it computes the cost: all GPUs are paid for, idle headroom included, and
-output tokens share it. The price is --price-per-gpu-hour, else that of --contract, else that
-of the sweep's contract. docs/capacity.md says more.`,
-		Example: `  reprise capacity chat --preset document-h100-llama-70b --contract contract.yaml --rates 20,25 --sustain 0s --target-rate 100 --gpus-per-instance 8
-  reprise sweep chat --preset document-h100-llama-70b --rates 20,25 --sustain 0s -o swept
-  reprise capacity swept --target-rate 100 --gpus-per-instance 8 --price-per-gpu-hour 2.5`,
-		Args: flags.Wants(1, 1, "which sweep or workload?"),
+DIR is what sweep -o wrote. Runs that bench or compare made of one server and workload at
+several rates are read as a sweep too. With a price or --watts it computes the cost: all GPUs
+are paid for, idle headroom included, and output tokens share it. --contract judges the levels
+anew where the sweep had another. docs/capacity.md says more.`,
+		Example: `  reprise sweep chat --preset document-h100-llama-70b --rates 20,25 --sustain 0s -o swept
+  reprise capacity swept --target-rate 100 --gpus-per-instance 8 --price-per-gpu-hour 2.5
+  reprise capacity swept --target-rate 100 --contract contract.yaml`,
+		Args: flags.Wants(1, 1, "which sweep?"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
 	}
-	f.sweep.register(cmd)
+	f.Contract.Register(cmd)
+	f.Contract.Alone = true
 	fl := cmd.Flags()
-	flags.Demote(fl, "serve-cmd", "vary", "trust", "clause", "sessions", "adaptive", "precision")
 	demand, demandRest := flags.Sections(fl, "Demand")
 	results, _ := flags.Sections(fl, flags.ResultsFlags)
 	demand.RateVar(&f.target, "target-rate", 0, "rate to serve, in requests per second")
@@ -79,6 +77,8 @@ of the sweep's contract. docs/capacity.md says more.`,
 	demandRest.NumberVar(&f.kwh, "price-per-kwh", 0, "price of a kWh, if not part of the GPU price; needs --watts")
 	results.BoolVar(&f.asJSON, "json", false, "print JSON")
 	results.FileVar(&f.html, "html", "write a self-contained HTML `page`")
+	everyday, _ := flags.Sections(fl, flags.ResultsFlags)
+	everyday.Bool("quiet", false, "no progress")
 	flags.Details(fl)
 	cmd.AddCommand(predictCommand())
 	return cmd
@@ -95,11 +95,12 @@ func (f *capacityFlags) run(cmd *cobra.Command, path string) error {
 	}
 	d := bench.Demand{Rate: f.target, Sessions: f.live, SessionRate: f.starts, GPUsPerInstance: f.gpus,
 		Headroom: headroom}
-	d.Prices = bench.Prices{PerGPUHour: f.sweep.Price, Watts: f.watts, PerKWh: f.kwh}
-	if f.sweep.Path == "" { // the price is for this command alone
-		f.sweep.Price = 0
+	d.Prices = bench.Prices{PerGPUHour: f.Price, Watts: f.watts, PerKWh: f.kwh}
+	c, err := f.Read()
+	if err != nil {
+		return err
 	}
-	r, err := f.measured(cmd, path)
+	r, err := readSweep(cmd, path, c)
 	if err != nil {
 		return err
 	}
@@ -108,81 +109,80 @@ func (f *capacityFlags) run(cmd *cobra.Command, path string) error {
 	}
 	d.Prices.PerGPUHour = cmp.Or(d.Prices.PerGPUHour, r.PricePerGPUHour)
 	d.GPUsPerInstance = cmp.Or(d.GPUsPerInstance, r.GPUs, r.Environment.GPUCount(), 1)
-	c, err := bench.Plan(&r, d)
+	made, err := bench.Plan(&r, d)
 	switch {
 	case errors.Is(err, bench.ErrNoHighest):
 		if says := r.Loosened().String(); says != "" {
 			cli.Notef(cmd, "%s", says)
 		}
-		return f.sweep.kept(&r)
+		return keptSweep(&r)
 	case err != nil:
 		return cli.Exit(cli.Usage, err)
 	}
 	if f.html != "" {
-		if err := trace.WriteFile(f.html, trace.TierMode(c.Tier), c.Page().Write); err != nil {
+		if err := trace.WriteFile(f.html, trace.TierMode(made.Tier), made.Page().Write); err != nil {
 			return err
 		}
 	}
-	switch {
-	case f.asJSON:
-		err = cli.WriteJSON(cmd.OutOrStdout(), c)
-	default:
-		err = c.WriteText(cmd.OutOrStdout(), cli.TextOptions(cmd, "How it is computed: --details. Page: --html FILE."))
+	if f.asJSON {
+		err = cli.WriteJSON(cmd.OutOrStdout(), made)
+	} else {
+		err = made.WriteText(cmd.OutOrStdout(), cli.TextOptions(cmd, "How it is computed: --details. Page: --html FILE."))
 	}
 	if err != nil {
 		return err
 	}
-	return f.sweep.kept(&r)
+	return keptSweep(&r)
 }
 
-// measured is the sweep of a file or directory, or one that is made.
-func (f *capacityFlags) measured(cmd *cobra.Command, path string) (r bench.SweepResult, err error) {
-	if info, serr := objectstore.Stat(path); serr == nil && info.IsDir() && !trace.IsPartitioned(path) {
-		path = objectstore.Join(path, sweepFile)
-	}
-	if !strings.HasSuffix(path, ".json") {
-		if run, err := result.Open(path); err == nil {
-			_ = run.Close()
-			return r, cli.Usagef("%s holds the results of one run: capacity needs a sweep (the folder or the "+
-				"sweep.json that reprise sweep WORKLOAD -o DIR writes), or a workload to sweep", path)
-		}
-		return f.sweep.sweep(cmd, path)
-	}
-	if err := f.alone(cmd, path); err != nil {
-		return r, err
-	}
-	in, err := objectstore.Open(path)
+// readSweep reads the sweep of a file or directory, and judges its levels anew where it had another contract
+// than the one that is given; nil is none.
+func readSweep(cmd *cobra.Command, path string, c *contract.Contract) (r bench.SweepResult, err error) {
+	file := path
+	info, err := objectstore.Stat(path)
 	if err != nil {
 		return r, err
 	}
-	defer in.Close()
-	if r, err = bench.ReadSweep(path, in); err != nil || f.sweep.Path == "" {
+	if info.IsDir() {
+		file = objectstore.Join(path, sweepFile)
+	}
+	in, err := objectstore.Open(file)
+	missing := errors.Is(err, fs.ErrNotExist)
+	if err != nil && !missing {
 		return r, err
 	}
-	c, err := f.sweep.Read() // its price goes before that of the sweep
+	if !missing {
+		defer in.Close()
+		if !info.IsDir() && !strings.HasSuffix(path, ".json") {
+			return r, cli.Usagef("%s is no sweep: capacity needs the folder or the sweep.json that reprise sweep WORKLOAD "+
+				"-o DIR writes", path)
+		}
+		if r, err = bench.ReadSweep(file, in); err != nil || c == nil {
+			return r, err
+		}
+		if r.SameContract(c) == nil {
+			return r, r.Reprice(c)
+		}
+	}
+	if !info.IsDir() {
+		return r, cli.Usagef("%v. Name the folder of the sweep, and its levels are judged anew", r.SameContract(c))
+	}
+
+	e, err := bench.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return r, cli.Usagef("%s has no sweep: reprise sweep WORKLOAD -o DIR writes one", path)
+	}
 	if err != nil {
 		return r, err
 	}
-	if err := r.Reprice(c); err != nil {
-		return r, cli.Usagef("--contract %s: %v. Its levels need not be measured again: the command that made the "+
-			"sweep, with this --contract and its -o DIR, judges them anew", f.sweep.Path, err)
+	o := report.Options{}
+	if c != nil {
+		o.Contract = c
 	}
-	return r, nil
-}
-
-// ofDemand are the flags of capacity that are not those of a sweep.
-var ofDemand = []string{"target-rate", "target-sessions", "target-session-rate", "gpus-per-instance", "headroom",
-	"watts", "price-per-kwh", "price-per-gpu-hour", "contract", "json", "html", "overwrite", "details",
-	"quiet", "config", "set"}
-
-// alone refuses flags of a sweep where there is one.
-func (f *capacityFlags) alone(cmd *cobra.Command, path string) (err error) {
-	cmd.Flags().Visit(func(fl *pflag.Flag) {
-		if !slices.Contains(ofDemand, fl.Name) && !flags.SetByVariable(fl) {
-			err = cli.Usagef("%s is for making a sweep, and %s is a finished one", flags.Spelled(fl), path)
-		}
-	})
-	return err
+	if r, err = e.Sweep(cmd.Context(), o); err != nil {
+		err = cli.Exit(cli.Usage, err)
+	}
+	return r, err
 }
 
 // predictFlags are the flags of capacity predict.

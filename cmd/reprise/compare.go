@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -21,6 +20,7 @@ import (
 
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
+	"reprise/replay/bench"
 	"reprise/replay/compare"
 	"reprise/replay/report"
 	"reprise/trace"
@@ -30,7 +30,7 @@ import (
 
 // compareFlags are the flags of compare.
 type compareFlags struct {
-	a, b, aa   []string // results of recorded rounds
+	a, b       []string // results of recorded rounds
 	arms       []string // NAME=FILE
 	names      [2]string
 	production string
@@ -85,7 +85,6 @@ NAME=FILE for more servers. docs/compare.md says how a verdict is reached.`,
 	recordedRunsRest.StringVar(&f.names[1], "name-b", "", "name of the second server; by default B")
 	recordedRunsRest.StringArrayVar(&f.arms, "arm", nil,
 		"results of a server, as `NAME=FILE`, instead of --a and --b; repeatable. All are compared with the first name")
-	recordedRunsRest.StringArrayVar(&f.aa, "aa", nil, "")
 	recordedRuns.StringVar(&f.production, "production", "",
 		"`trace` whose recorded TTFT and E2E are compared with a replay of it")
 	judgement.MetricVar(&f.primary, "primary",
@@ -114,7 +113,7 @@ NAME=FILE for more servers. docs/compare.md says how a verdict is reached.`,
 
 // options are what the flags ask for.
 func (f *compareFlags) options() (compare.Options, error) {
-	o := compare.Options{Primary: f.primary, Alpha: f.alpha}
+	o := compare.Options{Primary: f.primary, Alpha: f.alpha, Gate: f.gate}
 	if f.alpha == 0 {
 		return o, cli.Usagef("--alpha: want a probability above 0")
 	}
@@ -140,7 +139,7 @@ func (f *compareFlags) compare(cmd *cobra.Command, args []string) (c compare.Com
 	if _, err := f.judge.Options(); err != nil {
 		return c, err
 	}
-	if err := cli.KeepInputs(append(append(append(append(args, f.production), f.a...), f.b...), f.aa...),
+	if err := cli.KeepInputs(append(append(append(args, f.production), f.a...), f.b...),
 		f.judge.HTML); err != nil {
 		return c, err
 	}
@@ -157,7 +156,7 @@ func (f *compareFlags) compare(cmd *cobra.Command, args []string) (c compare.Com
 		}
 	}
 	if f.making.given() {
-		if len(args) != 1 || f.production != "" || len(f.a)+len(f.b)+len(f.aa)+len(f.arms) > 0 {
+		if len(args) != 1 || f.production != "" || len(f.a)+len(f.b)+len(f.arms) > 0 {
 			return c, cli.Usagef("rounds are made of one workload: reprise compare WORKLOAD --url-a URL --url-b URL " +
 				"-o DIRECTORY")
 		}
@@ -176,36 +175,56 @@ func (f *compareFlags) compare(cmd *cobra.Command, args []string) (c compare.Com
 	if f.production != "" {
 		return f.againstProduction(cmd, args, o)
 	}
-	if info, err := objectstore.Stat(first(args)); len(args) == 1 && err == nil && info.IsDir() {
-		arms, aa := stored(args[0], 0, 0)
-		if len(arms[0].files) == 0 {
-			return c, fmt.Errorf("%s has no rounds: round-01-a.parquet and round-01-b.parquet", args[0])
+	if experiments, err := experimentsOf(args); err != nil || len(experiments) > 0 {
+		if err != nil {
+			return c, err
+		}
+		arms, err := bench.Arms(experiments...)
+		if err != nil {
+			return c, cli.Exit(cli.Usage, err)
 		}
 		if f.primary == "" && !cmd.Flags().Changed("alpha") { // else it is another comparison than the planned one
-			if o.Plan, err = storedPlan(args[0]); err != nil {
+			if o.Plan, err = storedPlan(&experiments[0]); err != nil {
 				return c, err
 			}
 		}
-		if err := f.gated(len(arms[0].files), 1); err != nil {
+		if err := f.call(arms); err != nil {
 			return c, err
 		}
-		if err := f.call(arms, args[0]); err != nil {
+		if err := f.gated(len(arms[0].Files), len(arms)-1); err != nil {
 			return c, err
 		}
-		return f.rounds(cmd, arms, append(aa, f.aa...), o)
+		return f.rounds(cmd, arms, o)
 	}
 	arms, err := f.recorded(args)
 	if err != nil {
 		return c, err
 	}
-	return f.rounds(cmd, arms, f.aa, o)
+	return f.rounds(cmd, arms, o)
 }
 
-func first(args []string) string {
-	if len(args) == 0 {
-		return ""
+// experimentsOf are those of directories; none where the arguments are files.
+func experimentsOf(args []string) (out []bench.Experiment, err error) {
+	for _, arg := range args {
+		if info, err := objectstore.Stat(arg); err != nil || !info.IsDir() || trace.IsPartitioned(arg) {
+			continue
+		}
+		e, err := bench.Open(arg)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && len(args) > 1:
+			continue // it has the results of one run
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, cli.Usagef("%s has no %s, so that it does not say which results in it belong together: name the "+
+				"results", arg, bench.StateName)
+		case err != nil:
+			return nil, err
+		}
+		out = append(out, e)
 	}
-	return args[0]
+	if len(out) > 0 && len(out) < len(args) {
+		return nil, cli.Usagef("name directories of several runs, or results of single runs: not both")
+	}
+	return out, nil
 }
 
 // gated refuses a gate that could never fail.
@@ -244,14 +263,8 @@ func (f *compareFlags) write(cmd *cobra.Command, c compare.Comparison) error {
 	return nil
 }
 
-// A recordedArm is a server's results, in the order of rounds.
-type recordedArm struct {
-	name  string
-	files []string
-}
-
 // recorded finds the arms that the arguments and flags name.
-func (f *compareFlags) recorded(args []string) (arms []recordedArm, err error) {
+func (f *compareFlags) recorded(args []string) (arms []bench.Arm, err error) {
 	ways := 0
 	for _, given := range []bool{len(args) > 0, len(f.a)+len(f.b) > 0, len(f.arms) > 0} {
 		if given {
@@ -262,7 +275,7 @@ func (f *compareFlags) recorded(args []string) (arms []recordedArm, err error) {
 	case ways > 1:
 		return nil, cli.Usagef("name the results in one way: two files, --a and --b, or --arm")
 	case len(args) == 2:
-		arms = []recordedArm{{"A", args[:1]}, {"B", args[1:]}}
+		arms = []bench.Arm{{Name: "A", Files: args[:1]}, {Name: "B", Files: args[1:]}}
 	case len(args) == 1:
 		return nil, cli.Usagef("a comparison needs at least two results; with --production TRACE, one")
 	case len(f.arms) > 0:
@@ -272,19 +285,19 @@ func (f *compareFlags) recorded(args []string) (arms []recordedArm, err error) {
 				return nil, cli.Usagef("--arm: want NAME=FILE")
 			}
 			i := 0
-			for i < len(arms) && arms[i].name != name {
+			for i < len(arms) && arms[i].Name != name {
 				i++
 			}
 			if i == len(arms) {
-				arms = append(arms, recordedArm{name: name})
+				arms = append(arms, bench.Arm{Name: name})
 			}
-			arms[i].files = append(arms[i].files, file)
+			arms[i].Files = append(arms[i].Files, file)
 		}
 	default:
-		arms = []recordedArm{{"A", f.a}, {"B", f.b}}
+		arms = []bench.Arm{{Name: "A", Files: f.a}, {Name: "B", Files: f.b}}
 	}
 	if len(f.arms) == 0 {
-		if err := f.call(arms, ""); err != nil {
+		if err := f.call(arms); err != nil {
 			return nil, err
 		}
 	}
@@ -292,33 +305,20 @@ func (f *compareFlags) recorded(args []string) (arms []recordedArm, err error) {
 		return nil, cli.Usagef("--arm: name two servers at least")
 	}
 	for _, arm := range arms {
-		if n := len(arms[0].files); len(arm.files) != n || n == 0 {
-			return nil, cli.Usagef("%s has %d runs and %s has %d: want one of each in every round", arms[0].name, n,
-				arm.name, len(arm.files))
+		if n := len(arms[0].Files); len(arm.Files) != n || n == 0 {
+			return nil, cli.Usagef("%s has %d runs and %s has %d: want one of each in every round", arms[0].Name, n,
+				arm.Name, len(arm.Files))
 		}
 	}
-	if len(f.aa)%2 != 0 {
-		return nil, cli.Usagef("--set aa: want two runs of every round")
-	}
-	return arms, f.gated(len(arms[0].files), len(arms)-1)
+	return arms, f.gated(len(arms[0].Files), len(arms)-1)
 }
 
 // rounds compares recorded runs.
-func (f *compareFlags) rounds(cmd *cobra.Command, arms []recordedArm, aa []string,
+func (f *compareFlags) rounds(cmd *cobra.Command, arms []bench.Arm,
 	o compare.Options) (c compare.Comparison, err error) {
 	compared, err := f.summarised(cmd, arms, true)
 	if err != nil {
 		return c, err
-	}
-	for i := 0; i+1 < len(aa); i += 2 {
-		var pair compare.RunPair
-		if pair.A, err = f.summarise(cmd, aa[i], nil); err != nil {
-			return c, err
-		}
-		if pair.B, err = f.summarise(cmd, aa[i+1], nil); err != nil {
-			return c, err
-		}
-		o.AA = append(o.AA, pair)
 	}
 	c, err = compare.Arms(compared, o)
 	if err != nil {
@@ -328,14 +328,14 @@ func (f *compareFlags) rounds(cmd *cobra.Command, arms []recordedArm, aa []strin
 }
 
 // summarised reads the runs of the arms, and with requests what intervals are resampled from.
-func (f *compareFlags) summarised(cmd *cobra.Command, arms []recordedArm,
+func (f *compareFlags) summarised(cmd *cobra.Command, arms []bench.Arm,
 	requests bool) (out []compare.Arm, err error) {
 	for _, arm := range arms {
-		a := compare.Arm{Name: arm.name}
+		a := compare.Arm{Name: arm.Name}
 		if requests {
 			a.Clusters = new(compare.Clusters)
 		}
-		for _, file := range arm.files {
+		for _, file := range arm.Files {
 			s, err := f.summarise(cmd, file, a.Clusters)
 			if err != nil {
 				return nil, err
@@ -379,7 +379,7 @@ func (f *compareFlags) summarise(cmd *cobra.Command, path string, into *compare.
 func (f *compareFlags) againstProduction(cmd *cobra.Command, args []string,
 	o compare.Options) (c compare.Comparison, err error) {
 	switch {
-	case len(f.a)+len(f.b)+len(f.aa)+len(f.arms) > 0 || len(args) != 1:
+	case len(f.a)+len(f.b)+len(f.arms) > 0 || len(args) != 1:
 		return c, cli.Usagef("--production takes the results of one replay: reprise compare --production TRACE RESULTS")
 	case f.gate:
 		return c, cli.Usagef("--gate: one replay cannot give a verdict")
@@ -414,36 +414,16 @@ func (f *compareFlags) againstProduction(cmd *cobra.Command, args []string,
 // maxSideName is how long the name of a side may be: it is the head of a column.
 const maxSideName = 32
 
-// call gives both sides the names that the flags give; else those that they had when
-// the rounds in the directory were compared, "" being none; else A and B.
-func (f *compareFlags) call(arms []recordedArm, dir string) error {
-	var was [2]string
-	if dir != "" {
-		path := objectstore.Join(dir, "compare.json")
-		doc, err := objectstore.ReadFile(path)
-		switch {
-		case errors.Is(err, fs.ErrNotExist): // none was kept
-		case err != nil:
-			return err
-		default:
-			var c struct {
-				Schema string `json:"schema"`
-				A      string `json:"a"`
-				Versus []struct {
-					B string `json:"b"`
-				} `json:"versus"`
-			}
-			if err := json.Unmarshal(doc, &c); err != nil || c.Schema != compare.Schema || len(c.Versus) != 1 {
-				return fmt.Errorf("%s is not a comparison: delete it, and it is computed again from the rounds", path)
-			}
-			was = [2]string{c.A, c.Versus[0].B}
-		}
+// call gives both sides the names that the flags give.
+func (f *compareFlags) call(arms []bench.Arm) error {
+	if len(arms) > 2 && f.names != [2]string{} {
+		return cli.Usagef("--name-a and --name-b name two sides, and there are %d", len(arms))
 	}
-	for i := range arms {
-		arms[i].name = cmp.Or(f.names[i], was[i], arms[i].name)
+	for i := range min(len(arms), 2) {
+		arms[i].Name = cmp.Or(f.names[i], arms[i].Name)
 	}
-	if arms[0].name == arms[1].name {
-		return cli.Usagef("both sides are called %s: give them two names, by --name-a and --name-b", arms[0].name)
+	if arms[0].Name == arms[1].Name {
+		return cli.Usagef("both sides are called %s: give them two names, by --name-a and --name-b", arms[0].Name)
 	}
 	return nil
 }

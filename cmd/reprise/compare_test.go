@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -35,10 +36,10 @@ func TestCompareRounds(t *testing.T) {
 	long(t)
 	t.Chdir(t.TempDir())
 	must(t, "synth", "chat", "-n", "150", "-o", "w.parquet")
-	slower := []string{"--costs-b", "step=7ms,prefill-token=30us,request=30ms", "--rounds", "8", "--set", "aa-rounds=2"}
+	slower := []string{"--costs-b", "step=7ms,prefill-token=30us,request=30ms", "--rounds", "8"}
 	out, errs, code := reprise(t, labArgs(slower...)...)
 	c := readComparison(t, out)
-	if v := c.Versus[0]; code != cli.Good || v.Decision != compare.Worse || v.Rounds != 8 || v.Metrics[0].Noise.From != "aa_rounds" || c.Tier != "public" && c.Tier != "" {
+	if v := c.Versus[0]; code != cli.Good || v.Decision != compare.Worse || v.Rounds != 8 || v.Metrics[0].Noise.N != 7 || c.Tier != "public" && c.Tier != "" {
 		t.Fatalf("code %d, tier %q: %+v\n%s", code, c.Tier, v.Text, errs)
 	}
 	// The sides of a round have one seed, and take turns.
@@ -65,18 +66,18 @@ func TestCompareRounds(t *testing.T) {
 	}
 
 	// What is there is not made again, unless half of a pair is missing.
-	before := modified(t, "rounds/round-03-a.parquet")
-	if err := os.Remove("rounds/round-05-b.parquet"); err != nil {
+	before := modified(t, "rounds/round-03-a/results.parquet")
+	if err := os.Remove("rounds/round-05-b/results.parquet"); err != nil {
 		t.Fatal(err)
 	}
 	_, errs, _ = reprise(t, labArgs(slower...)...)
-	if modified(t, "rounds/round-03-a.parquet") != before || strings.Count(errs, "round 5 of 8") != 2 || strings.Contains(errs, "round 4") {
+	if modified(t, "rounds/round-03-a/results.parquet") != before || strings.Count(errs, "round 5 of 8") != 2 || strings.Contains(errs, "round 4") {
 		t.Errorf("resumed:\n%s", errs)
 	}
 	if _, errs, code := reprise(t, labArgs(append(slower, "--rounds", "12")...)...); code != cli.Usage || !strings.Contains(errs, "rounds was planned with 8 rounds") {
 		t.Errorf("more rounds than planned: code %d\n%s", code, errs)
 	}
-	if _, errs, code := reprise(t, labArgs("--speed", "2", "--rounds", "8")...); code != cli.Usage || !strings.Contains(errs, "other flags") {
+	if _, errs, code := reprise(t, labArgs("--speed", "2", "--rounds", "8")...); code != cli.Usage || !strings.Contains(errs, "other settings, see experiment.json there") {
 		t.Errorf("other flags: code %d\n%s", code, errs)
 	}
 
@@ -152,7 +153,7 @@ func TestCompareSet(t *testing.T) {
 		block int
 		hits  bool
 	}{"a": {64, true}, "b": {32, false}} {
-		run, rows := targetResults(t, roundFile("rounds", 1, side))
+		run, rows := targetResults(t, filepath.Join("rounds", "round-01-"+side, "results.parquet"))
 		if len(rows) < 120 || run.ServerBlock != want.block {
 			t.Errorf("%s: %d rows, blocks of %d", side, len(rows), run.ServerBlock)
 		}
@@ -181,7 +182,7 @@ func TestCompareEndpoints(t *testing.T) {
 		t.Errorf("code %d: %s\n%s", code, c.Versus[0].Text, errs)
 	}
 	for _, side := range []string{"a", "b"} {
-		r, err := result.Open(roundFile(dir, 2, side))
+		r, err := result.Open(filepath.Join(dir, "round-02-"+side, "results.parquet"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -204,21 +205,21 @@ func TestCompareColdWithoutReset(t *testing.T) {
 	a, b := newServerSim(t, "/reset_prefix_cache"), newServerSim(t, "/reset_prefix_cache")
 	for name, c := range map[string]struct {
 		b     string
-		seeds int // of six runs: two rounds, and one of A against itself
+		seeds int // of four runs
 	}{
-		"two servers": {b.url, 4},
-		"one server":  {strings.Replace(a.url, "127.0.0.1", "localhost", 1) + "/v1", 6},
+		"two servers": {b.url, 2},
+		"one server":  {strings.Replace(a.url, "127.0.0.1", "localhost", 1) + "/v1", 4},
 	} {
 		dir := filepath.Join(t.TempDir(), "rounds")
-		args := []string{"compare", w, "--url-a", a.url, "--url-b", c.b, "-o", dir, "--cache", "cold", "--rounds", "2", "--set", "aa-rounds=1", "--rest", "0s", "--concurrency", "1",
+		args := []string{"compare", w, "--url-a", a.url, "--url-b", c.b, "-o", dir, "--cache", "cold", "--rounds", "2", "--rest", "0s", "--concurrency", "1",
 			"--max-requests", "40", "--warmup", "0", "--connections", "pooled", "--max-lag", "1h", "--max-stall-ttft", "-1", "--max-stall-gap", "-1", "--max-lag-p50", "1h", "--max-lag-drift", "1h", "--primary", "p50_ttft", "--json", "--quiet"}
 		out, errs, code := reprise(t, args...)
 		if code != cli.Good && code != cli.Untrusted {
 			t.Fatalf("%s: code %d\n%s", name, code, errs)
 		}
 		seeds, first := map[string]int{}, ""
-		for file, arrivals := range map[string]string{"round-01-a": "1", "round-01-b": "1", "round-01-aa-1": "1", "round-01-aa-2": "1", "round-02-a": "2", "round-02-b": "2"} {
-			run, rows := targetResults(t, filepath.Join(dir, file+".parquet"))
+		for file, arrivals := range map[string]string{"round-01-a": "1", "round-01-b": "1", "round-02-a": "2", "round-02-b": "2"} {
+			run, rows := targetResults(t, filepath.Join(dir, file, "results.parquet"))
 			if run.Cache.Done != result.CacheNewSeed || run.Cache.ArrivalSeed != arrivals {
 				t.Errorf("%s, %s: %+v", name, file, run.Cache)
 			}
@@ -294,7 +295,6 @@ func TestCompareUsage(t *testing.T) {
 		"at least two results":                 "w.parquet",
 		"in one way":                           "a b --a c",
 		"A has 2 runs and B has 1":             "--a a --a b --b c",
-		"two runs of every round":              "--a a --b b --set aa=c",
 		"name two servers":                     "--arm x=a",
 		"want NAME=FILE":                       "--arm a",
 		"want a change in percent":             "a b --detect 3",
@@ -362,7 +362,7 @@ func TestCompareNames(t *testing.T) {
 	for name, args := range map[string][]string{
 		"caching off": {"rounds"},
 		"off":         {"rounds", "--name-b", "off"},
-		"new":         {"--a", "rounds/round-01-a.parquet", "--b", "rounds/round-01-b.parquet", "--name-a", "on", "--name-b", "new"},
+		"new":         {"--a", "rounds/round-01-a/results.parquet", "--b", "rounds/round-01-b/results.parquet", "--name-a", "on", "--name-b", "new"},
 	} {
 		out := must(t, append([]string{"compare", "--alpha", "0.05", "--details", "--html", "c.html"}, args...)...)
 		expect(t, out, name+" against on", " on "+name+" change ")
@@ -372,17 +372,13 @@ func TestCompareNames(t *testing.T) {
 	}
 	for want, args := range map[string][]string{
 		"both sides are called on":  {"rounds", "--name-b", "on"},
-		"names its servers itself":  {"--arm", "x=rounds/round-01-a.parquet", "--arm", "y=rounds/round-01-b.parquet", "--name-a", "x"},
+		"names its servers itself":  {"--arm", "x=rounds/round-01-a/results.parquet", "--arm", "y=rounds/round-01-b/results.parquet", "--name-a", "x"},
 		"--name-a: want 32 printed": {"rounds", "--name-a", "a\x1b[1m"},
 		"--name-b: want 32 printed": {"rounds", "--name-b", strings.Repeat("x", 33)},
 	} {
 		if _, errs, code := reprise(t, append([]string{"compare"}, args...)...); code != cli.Usage || !strings.Contains(errs, want) {
 			t.Errorf("%v: exit code %d\n%s", args, code, errs)
 		}
-	}
-	writeFiles(t, map[string]string{"rounds/compare.json": "{}"})
-	if _, errs, code := reprise(t, "compare", "rounds"); code != cli.Failure || !strings.Contains(errs, "rounds/compare.json is not a comparison") {
-		t.Errorf("exit code %d\n%s", code, errs)
 	}
 }
 
@@ -411,18 +407,18 @@ func TestComparePlan(t *testing.T) {
 	if again := readComparison(t, must(t, "compare", "rounds", "--json")); again.Versus[0].Text != v.Text || again.Plan == nil {
 		t.Errorf("read again: %s", again.Versus[0].Text)
 	}
-	before := modified(t, "rounds/pilot-02-a.parquet")
-	if err := os.Remove("rounds/round-02-b.parquet"); err != nil {
+	before := modified(t, "rounds/pilot-02-a/results.parquet")
+	if err := os.Remove("rounds/round-02-b/results.parquet"); err != nil {
 		t.Fatal(err)
 	}
-	if again := readComparison(t, must(t, args...)); again.Versus[0].Text != v.Text || modified(t, "rounds/pilot-02-a.parquet") != before {
+	if again := readComparison(t, must(t, args...)); again.Versus[0].Text != v.Text || modified(t, "rounds/pilot-02-a/results.parquet") != before {
 		t.Errorf("gone on: %s, and was %s", again.Versus[0].Text, v.Text)
 	}
 	if _, errs, code := reprise(t, append(args, "--detect", "2%")...); code != cli.Usage || !strings.Contains(errs, "another change to detect") {
 		t.Errorf("code %d\n%s", code, errs)
 	}
-	writeFiles(t, map[string]string{"rounds/rounds.json": `{"schema": "rounds/1", "plan": {"looks": [0]}}`})
-	if _, errs, code := reprise(t, "compare", "rounds"); code != cli.Failure || !strings.Contains(errs, "is not the plan of rounds") {
+	writeFiles(t, map[string]string{"rounds/experiment.json": regexp.MustCompile(`"looks": \[[^]]*\]`).ReplaceAllString(string(read(t, "rounds/experiment.json")), `"looks": [0]`)})
+	if _, errs, code := reprise(t, "compare", "rounds"); code != cli.Failure || !strings.Contains(errs, "the plan of the rounds cannot be read") {
 		t.Errorf("code %d\n%s", code, errs)
 	}
 }

@@ -70,7 +70,7 @@ func TestTargetIsShared(t *testing.T) {
 	writeFiles(t, map[string]string{"target.yaml": "url: http://h:8000\napi: chat\nhardware: 8xH100\n"})
 	for command, want := range map[string]string{
 		"replay": "url: [\"http://h:8000\"]", "sweep": "url: [\"http://h:8000\"]", "bench": "url: [\"http://h:8000\"]",
-		"capacity": "url: [\"http://h:8000\"]", "compare": "url-a: http://h:8000",
+		"compare": "url-a: http://h:8000",
 	} {
 		out := must(t, command, "--target", "target.yaml", "--print-config")
 		if !strings.Contains(out, "api: chat  # target.yaml\n") || !strings.Contains(strings.ReplaceAll(out, `"`, ""), strings.ReplaceAll(want, `"`, "")) {

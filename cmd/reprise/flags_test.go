@@ -85,7 +85,7 @@ const (
 	mostDistinctFlags = 255
 )
 
-var mostFlags = map[string]int{"reprise replay": 75, "reprise sweep": 70, "reprise compare": 75, "reprise capacity": 75, "reprise bench": 60}
+var mostFlags = map[string]int{"reprise replay": 75, "reprise sweep": 70, "reprise compare": 75, "reprise bench": 60}
 
 // The help of every command fits a screen and a half: at most so many flags, each in a
 // section, in 80 columns, with defaults as people write them. --help-all has all of them.
@@ -182,7 +182,7 @@ func TestMissingArguments(t *testing.T) {
 		"export":     "which trace, or which results? reprise export FILE... --to FORMAT",
 		"report":     "which results? reprise report RESULTS...",
 		"bench":      "which suite? reprise bench --list has them: reprise bench SUITE",
-		"capacity":   "which sweep or workload? reprise capacity SWEEP.json|DIR|WORKLOAD --target-rate RATE",
+		"capacity":   "which sweep? reprise capacity DIR|SWEEP.json --target-rate RATE",
 		"demo x":     `too many arguments: what is "x"? reprise demo`,
 		"serve x y":  `too many arguments: what is "x" "y"? reprise serve`,
 		"repaly":     `there is no command "repaly": did you mean reprise replay?`,

@@ -69,12 +69,12 @@ func TestFrontierMistakes(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const frontier = "sweep --frontier --preset l4-qwen2.5-0.5b "
 	for line, want := range map[string]string{
-		"sweep chat --frontier --preset l4-qwen2.5-0.5b": "--frontier makes its own requests, see --lengths, and an argument is the directory of an earlier frontier (-o): there is no file chat",
+		"sweep chat --frontier --preset l4-qwen2.5-0.5b": "--frontier makes its own requests, see --lengths, and an argument is a directory that sweep, bench or compare wrote (-o): there is no file chat",
 		"sweep --frontier": "no engine given: --preset",
 		"sweep --frontier --url http://localhost:1 --set kv-tokens=5":   "--set kv-tokens is of a simulated engine",
 		"sweep --frontier --url http://h:1 --url http://h:1":            "--url: h:1 is there twice",
 		"sweep --frontier --serve-cmd x":                                "--serve-cmd cannot be used with --frontier: start the server",
-		frontier + "--rates 2,1":                                        "rates are above 0, in ascending order",
+		frontier + "--rates 1,2":                                        "--rates cannot be used with --frontier",
 		frontier + "--api chat":                                         "--api is about a server, and no --url names one",
 		frontier + "--contract c.yaml":                                  "--contract cannot be used with --frontier",
 		frontier + "--gpus 2":                                           "--gpus cannot be used with --frontier",
@@ -121,7 +121,7 @@ func TestFrontierOfServers(t *testing.T) {
 	const off = "max-lag=off,max-lag-p50=off,max-lag-p999=off,max-lag-drift=off,max-cpu=off,max-gc-pause=off,max-stall=off,max-stall-ttft=off,max-stall-gap=off,max-clock-jump=off"
 	var r bench.FrontierResult
 	out := must(t, "sweep", "--frontier", "--preset", "l4-qwen2.5-0.5b", "--url", server.URL, "--set", "engine=sim 1", "--set", "hardware=2xL4", "--lengths", "16/8", "--concurrencies", "1,2",
-		"--rates", "40", "--level-duration", "200ms", "--level-requests", "8", "--price-per-gpu-hour", "l4=0.8", "--trust", off, "--json", "-o", "a", "--quiet")
+		"--level-requests", "8", "--price-per-gpu-hour", "l4=0.8", "--trust", off, "--json", "-o", "a", "--quiet")
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
 		t.Fatal(err)
 	}
@@ -130,11 +130,11 @@ func TestFrontierOfServers(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	for _, curve := range r.Classes[0].Curves {
-		if len(curve.Points) != 3 || curve.Points[2].Rate != 40 || curve.Points[0].PerMillion == nil || curve.Points[0].JoulesPerToken == nil {
+		if len(curve.Points) != 2 || curve.Points[0].PerMillion == nil || curve.Points[0].JoulesPerToken == nil {
 			t.Errorf("%+v", curve)
 		}
 	}
 	must(t, "sweep", "--frontier", "--preset", "t4-llama-3.2-3b", "--lengths", "16/8", "--concurrencies", "1", "-o", "b")
 	both := must(t, "sweep", "--frontier", "a", "b/frontier.json", "--html", "f.html", "--details")
-	expect(t, both, "sim 1", "l4-qwen2.5-0.5b", "t4-llama-3.2-3b", "40/s")
+	expect(t, both, "sim 1", "l4-qwen2.5-0.5b", "t4-llama-3.2-3b")
 }

@@ -78,17 +78,20 @@ func TestLoosenedLimitsAreSaidByEveryCommand(t *testing.T) {
 		{"compare rounds " + found, "json details page"},
 		{"sweep chat PRESET --rates 5,20 --level-duration 2s --level-requests 0 --no-confirm -o swept " + found, "json details page"},
 		{"capacity swept --target-rate 100", "json details page"},
-		{"capacity chat PRESET --rates 5,20 --level-duration 2s --level-requests 0 --target-rate 100 " + found, "json details page"},
-		{"sweep --frontier --url URL --lengths 16/8 --concurrencies 1 --level-duration 200ms --level-requests 8 -o front " + found, "json details page"},
+		{"sweep --frontier --url URL --lengths 16/8 --concurrencies 1 --level-requests 8 -o front " + found, "json details page"},
 		{"sweep --frontier front --preset t4-llama-3.2-3b --lengths 16/8 --concurrencies 1", "json details page"},
 		{"bench s.yaml PRESET -o suite " + found, "json details suite/index.html"},
 		{"bench s.yaml PRESET -o suite --format markdown " + found, ""},
-		{"bench s.yaml PRESET -o suite2 --baseline suite", "json details suite2/index.html"},
 	} {
 		args := strings.Fields(real.Replace(c.line))
 		cmd, _, err := rootCommand(nil).Find(args)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if cmd.Name() == "capacity" { // which has the limits of the sweep that it reads
+			if cmd, _, err = rootCommand(nil).Find([]string{"sweep"}); err != nil {
+				t.Fatal(err)
+			}
 		}
 		trust, want := loosened(cmd)
 		if strings.Contains(c.line, found) {

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"reprise/replay/bench"
 )
 
 // What shows figures of a trace can be read by those who can read the trace: its owner alone, unless
@@ -72,4 +74,4 @@ func TestModesOfFigures(t *testing.T) {
 }
 
 // saysNoFigure are files that say what is to be done, and nothing that was measured.
-var saysNoFigure = map[string]bool{"trial.json": true, "command": true, "suite.yaml": true, "state.json": true, "suite.json": true, "rounds.json": true, "environment.json": true}
+var saysNoFigure = map[string]bool{"suite.yaml": true, "state.json": true, bench.StateName: true}

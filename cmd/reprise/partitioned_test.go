@@ -62,7 +62,6 @@ func TestPartitionedEverywhere(t *testing.T) {
 		"simulate IN --preset l4-qwen2.5-0.5b -o OUT",
 		"simulate IN --preset l4-qwen2.5-0.5b --json",
 		"sweep IN" + engine,
-		"capacity IN --target-rate 50" + engine,
 		"compare IN --preset l4-qwen2.5-0.5b --costs-b step=6ms --rounds 2 -o OUT",
 		"compare --production IN r.parquet",
 		"bench DIR/suite.yaml --preset l4-qwen2.5-0.5b -o OUT --quiet",

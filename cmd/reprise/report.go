@@ -16,6 +16,7 @@ import (
 
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
+	"reprise/replay/bench"
 	"reprise/replay/peer"
 	"reprise/replay/peerfile"
 	"reprise/replay/report"
@@ -95,8 +96,14 @@ and 4 if none fails and one cannot be judged.`,
 			if err := f.Check(f.format == formatVLLM, "--format vllm"); err != nil {
 				return err
 			}
-			args, err := resultsNamed(cmd, args)
+			several, err := severalRuns(args)
 			if err != nil {
+				return err
+			}
+			if several != nil {
+				return f.reportExperiment(cmd, several)
+			}
+			if args, err = resultsNamed(cmd, args); err != nil {
 				return err
 			}
 			if err := cli.KeepInputs(args, f.out, f.HTML); err != nil {
@@ -296,6 +303,9 @@ func runNames(paths, given []string) ([]string, error) {
 	seen := map[string]int{}
 	for i, path := range paths {
 		name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(path), result.JournalName("")), ".parquet")
+		if dir := filepath.Base(filepath.Dir(path)); name == "results" && dir != "." {
+			name = dir // as trials of several runs are kept
+		}
 		if len(given) > 0 {
 			if name = strings.TrimSpace(given[i]); name == "" {
 				return nil, cli.Usagef("--name: name %d is empty", i+1)
@@ -374,6 +384,55 @@ func (f *reportFlags) writePage(runs ...report.Named) error {
 		return nil
 	}
 	return trace.WriteFile(f.HTML, trace.TierMode(report.Tier(runs)), report.Overlay(runs).Write)
+}
+
+// severalRuns is the experiment of a directory with more than one run; nil where the arguments are others.
+func severalRuns(args []string) (*bench.Experiment, error) {
+	if len(args) != 1 {
+		return nil, nil
+	}
+	if info, err := objectstore.Stat(args[0]); err != nil || !info.IsDir() {
+		return nil, nil
+	}
+	e, err := bench.Open(args[0])
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(e.Trials) < 2 {
+		return nil, nil
+	}
+	return &e, err
+}
+
+// reportExperiment prints the runs of a directory: a row for each workload and load, a column for each server.
+func (f *reportFlags) reportExperiment(cmd *cobra.Command, e *bench.Experiment) error {
+	format := f.format
+	if f.AsJSON {
+		format = formatJSON
+	}
+	switch {
+	case !slices.Contains([]string{"", formatText, formatJSON, formatMarkdown}, format):
+		return cli.Usagef("--format %s takes one results file", format)
+	case f.explain != "" || f.push.URL != "" || len(f.names) > 0 || f.Definitions != flags.OwnDefinitions:
+		return cli.Usagef("a directory of several runs takes no --explain, --push, --name or --definitions: name results")
+	}
+	o, err := f.Options()
+	if err != nil {
+		return err
+	}
+	r, err := e.Table(o)
+	if err != nil {
+		return err
+	}
+	if f.HTML != "" {
+		if err := trace.WriteFile(f.HTML, trace.TierMode(r.Tier), r.Page("").Write); err != nil {
+			return err
+		}
+	}
+	err = cli.WriteOutputMode(cmd, f.out, trace.TierMode(r.Tier), func(w io.Writer) error {
+		return writeSuite(cmd, w, &r, format, "Page: --html FILE.")
+	})
+	if err != nil {
+		return err
+	}
+	return keptSuite(&r)
 }
 
 // listNames is the value of --explain that lists all names.
@@ -457,13 +516,8 @@ func resultsNamed(cmd *cobra.Command, paths []string) ([]string, error) {
 				path+" is a directory without results: name the file that replay or simulate wrote with -o")
 		case 1:
 		default:
-			told := fmt.Sprintf("%s is a directory with %d results files: name one, or several to be set side by "+
-				"side, such as %s",
-				path, len(found), strings.Join(found[:2], " "))
-			if _, err := objectstore.Stat(objectstore.Join(path, roundsName)); err == nil {
-				told += fmt.Sprintf(`; "reprise compare %s" says whether the two sides differ`, path)
-			}
-			return nil, cli.Usagef("%s", told)
+			return nil, cli.Usagef("%s is a directory with %d results files: name one, or several to be set side by side, "+
+				"such as %s", path, len(found), strings.Join(found[:2], " "))
 		}
 		out[i] = found[0]
 	}

@@ -33,10 +33,6 @@ func TestReportOfADirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	refuse(dir, "2 results files: name one, or several to be set side by side, such as "+second+" "+files[0])
-	if err := os.WriteFile(filepath.Join(dir, roundsName), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	refuse(dir, `"reprise compare `+dir+`" says`)
 	// What is no results file is told as such.
 	if _, errs, code := reprise(t, "report", filepath.Join(dir, "w.parquet")); code != cli.Failure || !strings.Contains(errs, "w.parquet holds a trace or a workload, not the results of a run: reprise profile ") {
 		t.Errorf("exit code %d: %s", code, errs)

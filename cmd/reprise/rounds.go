@@ -1,14 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"maps"
 	"math/rand/v2"
-	"os"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,8 +36,7 @@ type roundFlags struct {
 	presets, costs   [2]string
 	sets             [2][]string // further flags of the simulated engines
 	out              string
-	rounds, aaRounds int
-	pilot            int
+	rounds, pilot    int
 	rest             time.Duration
 	load             bench.Load
 	duration         time.Duration
@@ -74,7 +72,6 @@ func (f *roundFlags) register(cmd *cobra.Command) {
 	rounds.IntVar(&f.rounds, "rounds", compare.DefaultRounds,
 		"most rounds; in each, both servers get the same requests. With --detect as many as that needs")
 	roundsRest.IntVar(&f.pilot, "pilot-rounds", compare.DefaultPilot, "")
-	roundsRest.IntVar(&f.aaRounds, "aa-rounds", 0, "")
 	roundsRest.DurationVar(&f.rest, "rest", 10*time.Second, "pause between runs; simulated engines need none")
 	load.RateFlag(&f.load.Rate, "arrivals in place of recorded times: 5 (per second), 300/min, or a `process` such "+
 		"as constant:5; each round has a new seed")
@@ -166,26 +163,20 @@ func (f *roundFlags) served(cmd *cobra.Command, settings []flags.ServeSetting,
 // A roundPlan is what all rounds of a directory have in common, kept in it so that
 // it is not gone on with by another comparison.
 type roundPlan struct {
-	Schema   string            `json:"schema"`
 	Workload string            `json:"workload_digest"`
 	Seed     uint64            `json:"seed"` // of the first round, and of the order
 	Warmup   string            `json:"warmup"`
 	Flags    map[string]string `json:"flags"` // that were given and are in the results
-
-	// Plan is made from the pilot rounds, before the others; null until then.
-	Plan *compare.Plan `json:"plan,omitempty"`
 }
 
-const roundsSchema = "rounds/1"
-
 // readAgain are flags of what is made of rounds, and not of the rounds.
-var readAgain = []string{"output", "rounds", "aa-rounds", "pilot-rounds", "rest", "quiet", "ready-timeout",
+var readAgain = []string{"output", "rounds", "pilot-rounds", "rest", "quiet", "ready-timeout",
 	"stop-timeout", "config", "target"}
 
 // plan is that of the flags; recorded are the names of the flags that are about
 // results, which may differ from one call to the next.
-func (f *roundFlags) plan(cmd *cobra.Command, path string, recorded map[string]bool) (p roundPlan, err error) {
-	w, err := cli.OpenTrace(cmd, path)
+func (f *roundFlags) plan(cmd *cobra.Command, workload string, recorded map[string]bool) (p roundPlan, err error) {
+	w, err := cli.OpenTrace(cmd, workload)
 	if err != nil {
 		return p, err
 	}
@@ -194,7 +185,7 @@ func (f *roundFlags) plan(cmd *cobra.Command, path string, recorded map[string]b
 	if err != nil {
 		return p, err
 	}
-	p = roundPlan{Schema: roundsSchema, Workload: w.Meta.Digest, Seed: 1, Warmup: f.warmup, Flags: map[string]string{}}
+	p = roundPlan{Workload: w.Meta.Digest, Seed: 1, Warmup: f.warmup, Flags: map[string]string{}}
 	if s := f.trial.Live.Prompts.Seed; s != "" {
 		if p.Seed, err = strconv.ParseUint(s, 10, 64); err != nil {
 			return p, cli.Usagef("--seed: want a whole number")
@@ -220,69 +211,21 @@ func (f *roundFlags) plan(cmd *cobra.Command, path string, recorded map[string]b
 	return p, nil
 }
 
-// roundsName is the plan in a directory of rounds.
-const roundsName = "rounds.json"
-
-// keep writes the plan into the directory, or finds the same one there.
-func (p *roundPlan) keep(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	was, err := readPlan(dir)
-	if err != nil {
-		return err
-	}
-	if was == nil {
-		return p.write(dir)
-	}
-	if was.Workload != p.Workload || was.Seed != p.Seed || was.Warmup != p.Warmup || !maps.Equal(was.Flags, p.Flags) {
-		return cli.Usagef("%s holds rounds of another workload or of other flags, see rounds.json there: name "+
-			"another directory with -o", dir)
-	}
-	p.Plan = was.Plan
-	return nil
-}
-
-func (p *roundPlan) write(dir string) error {
-	return trace.WriteFile(objectstore.Join(dir, roundsName), 0o644,
-		func(w io.Writer) error { return cli.WriteJSON(w, p) })
-}
-
-// readPlan reads the plan of a directory; nil where there is none.
-func readPlan(dir string) (*roundPlan, error) {
-	name := objectstore.Join(dir, roundsName)
-	doc, err := objectstore.ReadFile(name)
-	if errors.Is(err, fs.ErrNotExist) {
+// storedPlan is the plan by which the rounds of an experiment are judged; nil where they were
+// made without one.
+func storedPlan(e *bench.Experiment) (*compare.Plan, error) {
+	if e.Command != "compare" || len(e.Design) == 0 {
 		return nil, nil
 	}
+	var p *compare.Plan
+	err := json.Unmarshal(e.Design, &p)
+	if err == nil && p != nil {
+		err = p.Check()
+	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the plan of the rounds cannot be read: %w", err)
 	}
-	var p roundPlan
-	if json.Unmarshal(doc, &p) != nil || p.Schema != roundsSchema || p.Plan != nil && p.Plan.Check() != nil {
-		return nil, fmt.Errorf("%s is not the plan of rounds", name)
-	}
-	return &p, nil
-}
-
-// storedPlan is the plan by which the rounds of a directory are judged; nil where they were
-// made without one.
-func storedPlan(dir string) (*compare.Plan, error) {
-	p, err := readPlan(dir)
-	if p == nil || err != nil {
-		return nil, err
-	}
-	return p.Plan, nil
-}
-
-// pilotFile is the results of a side of a pilot round.
-func pilotFile(dir string, round int, side string) string {
-	return objectstore.Join(dir, fmt.Sprintf("pilot-%02d-%s.parquet", round, side))
-}
-
-// roundFile is the results of a side of a round, which is a, b, aa-1 or aa-2.
-func roundFile(dir string, round int, side string) string {
-	return objectstore.Join(dir, fmt.Sprintf("round-%02d-%s.parquet", round, side))
+	return p, nil
 }
 
 // maker prepares the making of rounds. Who asks for it closes it.
@@ -295,7 +238,10 @@ func (f *roundFlags) maker(cmd *cobra.Command, path string, recorded map[string]
 	if m.plan, err = f.plan(cmd, path, recorded); err != nil {
 		return m, err
 	}
-	if err := m.plan.keep(f.out); err != nil {
+	if m.dir, err = bench.Continue(f.out, "compare", m.plan); err != nil {
+		return m, cli.Exit(cli.Usage, err)
+	}
+	if m.decided, err = storedPlan(&m.dir.Experiment); err != nil {
 		return m, err
 	}
 	if m.oneServer = !m.simulated && oneServer(cmd.Context(), f.urls); m.oneServer && f.trial.Live.Prompts.Seed == "" {
@@ -308,6 +254,7 @@ func (f *roundFlags) maker(cmd *cobra.Command, path string, recorded map[string]
 
 // A roundRun is one run of a round.
 type roundRun struct {
+	at     int // 0 is A, 1 is B
 	side   string
 	target bench.Target
 }
@@ -316,9 +263,11 @@ type roundRun struct {
 type roundMaker struct {
 	*roundFlags
 	plan      roundPlan
+	decided   *compare.Plan // by the pilot rounds, before the others; null until then
+	dir       *bench.Dir
+	names     [2]string // of the sides
 	sides     [2]bench.Target
 	workload  string
-	cache     string
 	simulated bool
 	oneServer bool // A and B find each other's prompts in its cache
 	first     int  // which side begins
@@ -326,6 +275,9 @@ type roundMaker struct {
 }
 
 func (m *roundMaker) close() {
+	if m.dir != nil {
+		m.dir.Close()
+	}
 	for _, side := range m.sides {
 		if s, ok := side.(*bench.Served); ok {
 			s.Close()
@@ -335,7 +287,7 @@ func (m *roundMaker) close() {
 
 // order is that of the sides in a round.
 func (m *roundMaker) order(round int) []roundRun {
-	order := []roundRun{{"a", m.sides[0]}, {"b", m.sides[1]}}
+	order := []roundRun{{0, "a", m.sides[0]}, {1, "b", m.sides[1]}}
 	if (round+m.first)%2 == 0 {
 		slices.Reverse(order)
 	}
@@ -345,10 +297,9 @@ func (m *roundMaker) order(round int) []roundRun {
 // makePilot makes the pilot rounds that the directory does not have.
 func (m *roundMaker) makePilot(cmd *cobra.Command, rounds int) error {
 	for round := 1; round <= rounds; round++ {
-		p := roundPair{name: fmt.Sprintf("pilot round %d of %d", round, rounds), order: m.order(round),
-			file: func(side string) string { return pilotFile(m.out, round, side) },
+		p := roundPair{name: fmt.Sprintf("pilot round %d of %d", round, rounds), round: round, role: bench.RolePilot,
 			seed: uint64(compare.MaxRounds + round - 1), run: uint64(2 * (round - 1))}
-		if err := m.pair(cmd, p, m.oneServer); err != nil {
+		if err := m.pair(cmd, p); err != nil {
 			return err
 		}
 	}
@@ -358,96 +309,115 @@ func (m *roundMaker) makePilot(cmd *cobra.Command, rounds int) error {
 // makeRounds makes the rounds up to one that the directory does not have.
 func (m *roundMaker) makeRounds(cmd *cobra.Command, upTo int) error {
 	for round := 1; round <= upTo; round++ {
-		p := roundPair{name: fmt.Sprintf("round %d of %d", round, m.plan.Plan.Rounds()), order: m.order(round),
-			file: func(side string) string { return roundFile(m.out, round, side) },
-			seed: uint64(round - 1), run: uint64(2*m.plan.Plan.Pilot + 4*(round-1))}
-		if err := m.pair(cmd, p, m.oneServer); err != nil {
+		p := roundPair{name: fmt.Sprintf("round %d of %d", round, m.decided.Rounds()), round: round,
+			seed: uint64(round - 1), run: uint64(2 * (m.decided.Pilot + round - 1))}
+		if err := m.pair(cmd, p); err != nil {
 			return err
-		}
-		if round <= m.aaRounds {
-			p.order, p.run = []roundRun{{"aa-1", m.sides[0]}, {"aa-2", m.sides[0]}}, p.run+2
-			if err := m.pair(cmd, p, true); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
 }
 
+// estimate is that of the pilot rounds, and of as many rounds as are asked for, or planned.
+func (m *roundMaker) estimate() (bench.Estimate, error) {
+	rounds := m.pilot + m.rounds
+	if m.decided != nil {
+		rounds = m.decided.Rounds()
+	}
+	t := bench.Trial{Workload: m.workload, Load: m.load, Duration: m.duration, Rows: m.maxRequests}
+	return bench.EstimateOf(slices.Repeat([]bench.Trial{t}, 2*rounds), m.rest)
+}
+
+// arms are the results of both sides, of so many rounds or pilot rounds.
+func (m *roundMaker) arms(role string, rounds int) []bench.Arm {
+	out := []bench.Arm{{Name: m.names[0]}, {Name: m.names[1]}}
+	for round := 1; round <= rounds; round++ {
+		for i, side := range []string{"a", "b"} {
+			out[i].Files = append(out[i].Files, m.results(roundPair{role: role, round: round}, side))
+		}
+	}
+	return out
+}
+
 // A roundPair is both runs of a round.
 type roundPair struct {
 	name  string
-	order []roundRun
-	file  func(side string) string
+	round int
+	role  string
 	seed  uint64 // beside that of the plan
 	run   uint64 // place of the first among all runs
+}
+
+// results are those of a side of a round, which is a or b.
+func (m *roundMaker) results(p roundPair, side string) string {
+	return m.dir.Results(fmt.Sprintf("%s-%02d-%s", cmp.Or(p.role, "round"), p.round, side))
 }
 
 // pair makes both runs, unless both are there: one of today and one of yesterday are
 // not a pair. Where a cache cannot be emptied, both have the same new prompts, or, on
 // one server, each its own.
-func (m *roundMaker) pair(cmd *cobra.Command, p roundPair, oneServer bool) error {
-	if complete(p.file(p.order[0].side)) && complete(p.file(p.order[1].side)) {
-		return nil
+func (m *roundMaker) pair(cmd *cobra.Command, p roundPair) error {
+	if m.dir.Has(m.results(p, "a")) != m.dir.Has(m.results(p, "b")) {
+		for _, side := range []string{"a", "b"} {
+			if err := m.dir.Drop(m.results(p, side), "unpaired"); err != nil {
+				return err
+			}
+		}
 	}
 	var cold uint64
-	for i, r := range p.order {
-		if i == 0 || oneServer {
+	for i, r := range m.order(p.round) {
+		if i == 0 || m.oneServer {
 			var err error
 			if cold, err = flags.NewSeed(); err != nil {
 				return err
 			}
 		}
-		if m.began && !m.simulated {
+		there := m.dir.Has(m.results(p, r.side))
+		if m.began && !m.simulated && !there {
 			select {
 			case <-cmd.Context().Done():
 				return errors.New("interrupted between two runs: run the same command again to continue")
 			case <-time.After(m.rest):
 			}
 		}
-		m.began = true
 		name := p.name + ", " + r.side
-		cli.Stepf(cmd, "%s", name)
+		if !there {
+			m.began = true
+			cli.Stepf(cmd, "%s", name)
+		}
 		t := bench.Trial{Name: name, Workload: m.workload, Load: m.load,
 			Seed: strconv.FormatUint(m.plan.Seed+p.seed, 10), ColdSeed: strconv.FormatUint(cold, 10),
 			Duration: m.duration, Loop: m.loop, Rows: m.maxRequests, Warmup: m.plan.Warmup, Cooldown: m.cooldown,
-			Cache: m.cache, Note: name,
-			Series: m.plan.Seed, Run: p.run + uint64(i), Results: p.file(r.side)}
-		if err := r.target.Run(cmd.Context(), t); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		if err := cmd.Context().Err(); err != nil {
-			return fmt.Errorf("interrupted in %s: run the same command again to continue", name)
+			Note: name, Series: m.plan.Seed, Run: p.run + uint64(i), Results: m.results(p, r.side)}
+		k := bench.Keys{Workload: bench.WorkloadName(m.workload), Load: m.load.String(), Server: m.names[r.at], Role: p.role,
+			Round: p.round}
+		if _, err := m.dir.Make(cmd.Context(), r.target, "", k, t); err != nil {
+			if cmd.Context().Err() != nil {
+				err = fmt.Errorf("interrupted in %s: run the same command again to continue", name)
+			}
+			return err
 		}
 	}
 	return nil
 }
 
-// complete says whether a run was made to its end.
-func complete(path string) bool {
-	r, err := cli.OpenResults(path)
-	if err != nil {
-		return false
+// call gives both sides the names that the flags give; else those that they have in the directory; else A
+// and B.
+func (m *roundMaker) call(given [2]string) error {
+	for i, side := range []string{"-a", "-b"} {
+		was := ""
+		for _, t := range m.dir.Trials {
+			if strings.HasSuffix(path.Dir(t.Results), side) {
+				was = t.Server
+			}
+		}
+		if m.names[i] = cmp.Or(given[i], was, []string{"A", "B"}[i]); was != "" && was != m.names[i] {
+			if err := m.dir.Rename(was, m.names[i]); err != nil {
+				return err
+			}
+		}
 	}
-	defer r.Close()
-	return !r.Unfinished && r.Run.EndedEarly == ""
-}
-
-// stored finds the rounds of a directory, and how many of them are to be there; 0
-// takes all.
-func stored(dir string, rounds, aaRounds int) (arms []recordedArm, aa []string) {
-	arms = []recordedArm{{name: "A"}, {name: "B"}}
-	both := func(round int, a, b string) bool {
-		return complete(roundFile(dir, round, a)) && complete(roundFile(dir, round, b))
-	}
-	for i := 1; (rounds == 0 || i <= rounds) && both(i, "a", "b"); i++ {
-		arms[0].files = append(arms[0].files, roundFile(dir, i, "a"))
-		arms[1].files = append(arms[1].files, roundFile(dir, i, "b"))
-	}
-	for i := 1; (rounds == 0 || i <= aaRounds) && both(i, "aa-1", "aa-2"); i++ {
-		aa = append(aa, roundFile(dir, i, "aa-1"), roundFile(dir, i, "aa-2"))
-	}
-	return arms, aa
+	return nil
 }
 
 // live makes the rounds and compares them.
@@ -461,8 +431,8 @@ func (f *compareFlags) live(cmd *cobra.Command, path string, o compare.Options) 
 	switch m := &f.making; {
 	case m.out == "" || m.out == cli.Standard:
 		return c, cli.Usagef("name a directory for the rounds: -o DIRECTORY")
-	case m.rounds < 1 && f.detect == "" || m.rounds > compare.MaxRounds || m.rounds > 0 && m.aaRounds > m.rounds:
-		return c, cli.Usagef("--rounds: from 1 to %d, and --set aa-rounds no more than those", compare.MaxRounds)
+	case m.rounds < 1 && f.detect == "" || m.rounds > compare.MaxRounds:
+		return c, cli.Usagef("--rounds: from 1 to %d", compare.MaxRounds)
 	case m.pilot != 0 && m.pilot < 3 || m.pilot > compare.MaxRounds || m.pilot == 0 && f.detect != "":
 		return c, cli.Usagef("--set pilot-rounds: from 3 to %d; with --primary, and without --detect, 0",
 			compare.MaxRounds)
@@ -483,20 +453,30 @@ func (f *compareFlags) live(cmd *cobra.Command, path string, o compare.Options) 
 	if err != nil {
 		return c, err
 	}
+	if err := m.call(f.names); err != nil {
+		return c, err
+	}
+	if !m.simulated {
+		e, err := m.estimate()
+		if err != nil {
+			return c, err
+		}
+		sayEstimate(cmd, e, "fewer once it is decided")
+	}
 	if err := f.planned(cmd, m, o); err != nil {
 		return c, err
 	}
-	o.Plan = m.plan.Plan
-	var arms []recordedArm
-	var aa []string
+	o.Plan = m.decided
+	var arms []bench.Arm
+	if o.Plan.Clear != nil {
+		arms = m.arms(bench.RolePilot, m.pilot)
+		return f.compared(cmd, arms, o)
+	}
 	for _, look := range o.Plan.Looks {
 		if err := m.makeRounds(cmd, look); err != nil {
 			return c, err
 		}
-		arms, aa = stored(f.making.out, look, f.making.aaRounds)
-		if err := f.call(arms, f.making.out); err != nil {
-			return c, err
-		}
+		arms = m.arms("", look)
 		if look == o.Plan.Rounds() {
 			break
 		}
@@ -513,7 +493,13 @@ func (f *compareFlags) live(cmd *cobra.Command, path string, o compare.Options) 
 			break
 		}
 	}
-	if c, err = f.rounds(cmd, arms, aa, o); err != nil {
+	return f.compared(cmd, arms, o)
+}
+
+// compared compares the rounds that were made, and keeps the answer.
+func (f *compareFlags) compared(cmd *cobra.Command, arms []bench.Arm, o compare.Options) (compare.Comparison, error) {
+	c, err := f.rounds(cmd, arms, o)
+	if err != nil {
 		return c, err
 	}
 	return c, trace.WriteFile(objectstore.Join(f.making.out, "compare.json"), trace.TierMode(c.Tier),
@@ -523,7 +509,7 @@ func (f *compareFlags) live(cmd *cobra.Command, path string, o compare.Options) 
 // planned plans the rounds, by pilot rounds where there are any, or finds the plan that the
 // directory has.
 func (f *compareFlags) planned(cmd *cobra.Command, m *roundMaker, o compare.Options) error {
-	if p := m.plan.Plan; p != nil {
+	if p := m.decided; p != nil {
 		var differs string
 		switch {
 		case f.primary != "" && f.primary != p.Primary:
@@ -547,13 +533,8 @@ func (f *compareFlags) planned(cmd *cobra.Command, m *roundMaker, o compare.Opti
 	}
 	var pilot []compare.Arm
 	if m.pilot > 0 {
-		arms := []recordedArm{{name: "A"}, {name: "B"}}
-		for i := range m.pilot {
-			arms[0].files, arms[1].files = append(arms[0].files, pilotFile(m.out, i+1, "a")),
-				append(arms[1].files, pilotFile(m.out, i+1, "b"))
-		}
 		var err error
-		if pilot, err = f.summarised(cmd, arms, false); err != nil {
+		if pilot, err = f.summarised(cmd, m.arms(bench.RolePilot, m.pilot), false); err != nil {
 			return err
 		}
 	}
@@ -561,11 +542,15 @@ func (f *compareFlags) planned(cmd *cobra.Command, m *roundMaker, o compare.Opti
 	if err != nil {
 		return err
 	}
-	if err := f.gated(p.Rounds(), 1); err != nil {
+	if p.Clear == nil {
+		if err := f.gated(p.Rounds(), 1); err != nil {
+			return err
+		}
+	} else if err := m.dir.Measured(bench.RolePilot); err != nil {
 		return err
 	}
-	m.plan.Plan = &p
-	if err := m.plan.write(m.out); err != nil {
+	m.decided = &p
+	if err := m.dir.Decide(p); err != nil {
 		return err
 	}
 	if m.pilot == 0 {

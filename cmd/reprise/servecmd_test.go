@@ -158,12 +158,12 @@ func TestCompareServeCmd(t *testing.T) {
 	if running != 0 || strings.Count(errs, "itl=3ms: engine: ready") < 1 {
 		t.Errorf("%d left\n%s", running, errs)
 	}
-	for _, name := range []string{"a.engine.log", "b.engine.log", "round-02-b.parquet"} {
+	for _, name := range []string{"a.engine.log", "b.engine.log", "round-02-b/results.parquet"} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
 			t.Error(err)
 		}
 	}
-	if plan, err := os.ReadFile(filepath.Join(dir, "rounds.json")); err != nil ||
+	if plan, err := os.ReadFile(filepath.Join(dir, "experiment.json")); err != nil ||
 		strings.Contains(string(plan), "sk-0123") {
 		t.Errorf("%s, %v", plan, err)
 	}

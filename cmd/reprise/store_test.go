@@ -451,7 +451,7 @@ func TestStoreStaged(t *testing.T) {
 		t.Errorf("it names the place on the machine, or does not say what was uploaded\n%s", out)
 	}
 	rounds := s.keys()
-	if !slices.Contains(rounds, "c/rounds.json") || !slices.Contains(rounds, "c/compare.json") {
+	if !slices.Contains(rounds, "c/experiment.json") || !slices.Contains(rounds, "c/compare.json") {
 		t.Fatalf("the store has %v", rounds)
 	}
 	puts := 0

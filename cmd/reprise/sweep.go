@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -26,7 +25,6 @@ import (
 	"reprise/replay/report"
 	"reprise/replay/result"
 	"reprise/trace"
-	"reprise/trace/objectstore"
 	"reprise/trace/page"
 	"reprise/trace/quantity"
 	"reprise/trace/textpage"
@@ -37,6 +35,7 @@ type sweepFlags struct {
 	trial  runs.Trials
 	serve  flags.ServeCmd
 	engine *flags.ServeSetting // that is started; nil is the only one that the flags name
+	into   *bench.Dir          // that the results of several engines share; nil is one of its own
 	flags.Contract
 	trust         flags.Trust
 	clauses       []string
@@ -104,6 +103,11 @@ defines all that is printed.`,
 			if err := f.frontier.Check(cmd); err != nil {
 				return err
 			}
+			if experiments, err := experimentsOf(args); err != nil {
+				return err
+			} else if len(experiments) == 1 {
+				return f.read(cmd, &experiments[0])
+			}
 			settings, err := f.serve.Settings(cmd)
 			if err != nil {
 				return err
@@ -118,7 +122,7 @@ defines all that is printed.`,
 			if err := f.write(cmd, r.Tier, &r); err != nil {
 				return err
 			}
-			return f.kept(&r)
+			return keptSweep(&r)
 		},
 	}
 	f.register(cmd)
@@ -131,6 +135,22 @@ defines all that is printed.`,
 	return cmd
 }
 
+// read prints the runs of a directory as a sweep.
+func (f *sweepFlags) read(cmd *cobra.Command, e *bench.Experiment) error {
+	o, err := f.options()
+	if err != nil {
+		return err
+	}
+	r, err := e.Sweep(cmd.Context(), o)
+	if err != nil {
+		return cli.Exit(cli.Usage, err)
+	}
+	if err := f.write(cmd, r.Tier, &r); err != nil {
+		return err
+	}
+	return keptSweep(&r)
+}
+
 // sweepFile is the answer of a sweep, in its directory.
 const sweepFile = "sweep.json"
 
@@ -139,9 +159,8 @@ func (f *sweepFlags) cross(cmd *cobra.Command, earlier []string) error {
 	about := about(cmd, func(f *pflag.Flag) bool { // not which servers there are
 		return flags.Measured(f) && !flags.In(f, flags.SimulatedFlags) && f.Name != "url"
 	})
-	ask := runs.FrontierAsk{Trials: &f.trial, Concurrencies: f.concurrencies, Rates: f.rates, Duration: f.duration,
-		Requests: f.requests,
-		Limits:   f.trust.Limits, About: about, Earlier: earlier, Dir: f.dir}
+	ask := runs.FrontierAsk{Trials: &f.trial, Concurrencies: f.concurrencies, Requests: f.requests,
+		Limits: f.trust.Limits, About: about, Earlier: earlier, Dir: f.dir}
 	r, err := f.frontier.Run(cmd, ask)
 	if err != nil {
 		return err
@@ -201,7 +220,7 @@ func (f *sweepFlags) register(cmd *cobra.Command) {
 	ladderRest.BoolVar(&f.noConfirm, "no-confirm", false, "do not confirm the highest load by a second run")
 	ladder.DurationVar(&f.sustain, "sustain", 300*time.Second,
 		"duration of the final run at the highest load; 0 skips it")
-	ladderRest.DurationVar(&f.stopTTFT, "stop-ttft", 10*time.Second, "")
+	ladderRest.DurationVar(&f.stopTTFT, "stop-ttft", bench.StopTTFT, "")
 	ladderRest.BoolVar(&f.causal, "causal", false, "")
 	resultsRest.StringVar(&f.hypothesis, "hypothesis", "", "")
 	results.StringVarP(&f.dir, "output", "o", "",
@@ -228,19 +247,23 @@ func (f *sweepFlags) sweep(cmd *cobra.Command, path string) (r bench.SweepResult
 	if s.Target, err = f.trial.Target(cmd); err != nil {
 		return r, err
 	}
-	if s.Dir = f.dir; s.Dir == "" {
-		if s.Dir, err = os.MkdirTemp("", "reprise-sweep-"); err != nil {
+	dir := f.dir
+	if dir == "" {
+		if dir, err = os.MkdirTemp("", "reprise-sweep-"); err != nil {
 			return r, err
 		}
-		defer func() { err = errors.Join(err, os.RemoveAll(s.Dir)) }()
+		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	}
-	if err = sameQuestion(s.Dir, contract.Of(s.Report)); err != nil {
+	if s.Workload, s.Digest, err = f.workload(cmd, path, dir); err != nil {
 		return r, err
 	}
-	if s.Workload, s.Digest, err = f.workload(cmd, path, s.Dir); err != nil {
-		return r, err
+	s.Keys, s.About = bench.Keys{Workload: bench.WorkloadName(path), Server: f.trial.Name()}, about(cmd, flags.Measured)
+	if s.Dir = f.into; s.Dir == nil {
+		if s.Dir, err = bench.Continue(dir, "sweep", sweepPlan{s.Digest, s.About}); err != nil {
+			return r, err
+		}
+		defer s.Dir.Close()
 	}
-	s.About = about(cmd, flags.Measured)
 	settings, err := f.serve.Settings(cmd)
 	switch {
 	case f.engine != nil:
@@ -250,8 +273,18 @@ func (f *sweepFlags) sweep(cmd *cobra.Command, path string) (r bench.SweepResult
 	case len(settings) > 1:
 		return r, cli.Usagef("--vary varies the settings of several sweeps; this needs one: use --set")
 	}
+	answer := filepath.Join(f.dir, sweepFile)
 	for _, engine := range settings { // one, where an engine is to be started
-		served, err := runs.Started(cmd, &f.serve, engine, f.trial.Live, filepath.Join(s.Dir, "engine.log"))
+		log := "engine.log"
+		if f.into != nil {
+			s.Keys.Setting = engine.Name
+			name := directoryName(engine.Name)
+			log, answer = filepath.Join(name, log), filepath.Join(f.dir, name, sweepFile)
+			if err := os.MkdirAll(filepath.Dir(answer), 0o755); err != nil {
+				return r, err
+			}
+		}
+		served, err := runs.Started(cmd, &f.serve, engine, f.trial.Live, filepath.Join(dir, log))
 		if err != nil {
 			return r, err
 		}
@@ -267,6 +300,13 @@ func (f *sweepFlags) sweep(cmd *cobra.Command, path string) (r bench.SweepResult
 		cli.Stepf(cmd, "%s: %s, TTFT p50 %s, p99 %s ms", l.Name, l.Outcome, cli.Figure(l.TTFTDue.P50, 1),
 			cli.Figure(l.TTFTDue.P99, 1))
 	}
+	if _, simulated := s.Target.(runs.SimulatedTarget); !simulated {
+		e, err := s.Estimate()
+		if err != nil {
+			return r, err
+		}
+		sayEstimate(cmd, e, "fewer where the server is saturated before")
+	}
 	r, err = s.Run(cmd.Context())
 	switch {
 	case err != nil && cmd.Context().Err() != nil && f.dir != "":
@@ -280,30 +320,20 @@ func (f *sweepFlags) sweep(cmd *cobra.Command, path string) (r bench.SweepResult
 		return r, nil
 	}
 	write := func(w io.Writer) error { return cli.WriteJSON(w, r) }
-	return r, trace.WriteFile(filepath.Join(f.dir, sweepFile), trace.TierMode(r.Tier), write)
+	return r, trace.WriteFile(answer, trace.TierMode(r.Tier), write)
 }
 
-// sameQuestion refuses a directory with the answer of a sweep under another contract, which would be
-// lost.
-func sameQuestion(dir string, c *contract.Contract) error {
-	path := objectstore.Join(dir, sweepFile)
-	in, err := objectstore.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+// sayEstimate says before several runs how long they send, and what ends them sooner.
+func sayEstimate(cmd *cobra.Command, e bench.Estimate, sooner string) {
+	if e.Runs > 1 {
+		cli.Notef(cmd, "estimate: %s; %s", e, sooner)
 	}
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	was, err := bench.ReadSweep(path, in)
-	if err != nil {
-		return fmt.Errorf("%w. Move it away, and the levels in %s are judged anew", err, dir)
-	}
-	if err := was.SameContract(c); err != nil {
-		return cli.Usagef("%s: %v. Give another directory, or move %s away to judge the levels there anew",
-			dir, err, sweepFile)
-	}
-	return nil
+}
+
+// A sweepPlan is what all levels of a sweep have in common.
+type sweepPlan struct {
+	Workload string `json:"workload_digest"`
+	Target   string `json:"target"`
 }
 
 // check refuses flags that would mean nothing.
@@ -434,9 +464,9 @@ func (f *sweepFlags) options() (o report.Options, err error) {
 	return o, nil
 }
 
-// kept is the error of a sweep that cannot be trusted, or whose contract holds at no
+// keptSweep is the error of a sweep that cannot be trusted, or whose contract holds at no
 // load.
-func (f *sweepFlags) kept(r *bench.SweepResult) error {
+func keptSweep(r *bench.SweepResult) error {
 	if l := r.Untrusted(); l != nil {
 		return cli.Exit(cli.Untrusted,
 			errors.New("the sweep is not trustworthy: at "+l.Name+" the client was the limit: "+l.Why))

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -24,21 +23,28 @@ func (f *sweepFlags) vary(cmd *cobra.Command, path string, settings []flags.Serv
 	if f.html != "" {
 		return cli.Usagef("--html writes the page of one sweep, and --vary makes several: leave one out")
 	}
+	if f.dir != "" {
+		_, digest, err := f.workload(cmd, path, f.dir)
+		if err != nil {
+			return err
+		}
+		if f.into, err = bench.Continue(f.dir, "sweep", sweepPlan{digest, about(cmd, flags.Measured)}); err != nil {
+			return err
+		}
+		defer f.into.Close()
+	}
 	var all []variedSweep
 	var worst error
 	for _, s := range settings {
 		one := *f
 		one.engine = &s
-		if f.dir != "" {
-			one.dir = filepath.Join(f.dir, directoryName(s.Name))
-		}
 		cli.Notef(cmd, "%s", s.Name)
 		r, err := one.sweep(cmd, path)
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.Name, err)
 		}
 		all = append(all, variedSweep{s.Name, r})
-		if err := f.kept(&r); err != nil && (worst == nil || err.(*cli.ExitError).Code == cli.Untrusted) {
+		if err := keptSweep(&r); err != nil && (worst == nil || err.(*cli.ExitError).Code == cli.Untrusted) {
 			worst = err
 		}
 	}

@@ -214,7 +214,7 @@ func TestIntervalsCoverOfTheEngine(t *testing.T) {
 	}
 	for _, e := range loads {
 		t.Run(fmt.Sprintf("%s-%g", e.arrivals, 100*e.share), func(t *testing.T) {
-			s := Sweep{Process: "poisson", Duration: 60 * time.Second, Requests: 150, Precision: .1, Budget: budget, Dir: t.TempDir()}
+			s := Sweep{Process: "poisson", Duration: 60 * time.Second, Requests: 150, Precision: .1, Budget: budget, Dir: dirOf(t)}
 			near, seeds := e.share > nearShare, seeds
 			if near {
 				seeds = min(seeds, 200)

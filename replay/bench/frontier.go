@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"reprise/replay/engine"
 	"reprise/replay/report"
@@ -16,28 +15,23 @@ import (
 	"reprise/trace/quantity"
 )
 
-// A Frontier crosses length classes with requests in flight and with rates, for several
+// A Frontier crosses length classes with requests in flight, for several
 // engines in virtual time and servers: throughput per GPU against interactivity, which is the
 // output tokens per second that each user sees. Requests have nothing in common, and all
 // engines get the same ones.
 type Frontier struct {
 	Engines []FrontierEngine
 	Classes []LengthClass
-	// Concurrencies are the requests in flight of the levels, ascending. Rates are further
-	// levels, of Poisson arrivals in requests per second. Without any of both, requests in
-	// flight double from 1 until an engine's throughput no longer grows.
+	// Concurrencies are the requests in flight of the levels, ascending. Without any they double
+	// from 1 until an engine's throughput no longer grows.
 	Concurrencies []int
-	Rates         []float64
-	// Duration and Requests are the shortest measured part of a level of a rate. Requests are
-	// also the fewest that are measured of a closed loop at a server.
-	Duration time.Duration
-	Requests int64
-	Seed     uint64
-	Told     func(curves int) // when set, is told how many are complete
+	Requests      int64 // the fewest that are measured of a level at a server
+	Seed          uint64
+	Told          func(curves int) // when set, is told how many are complete
 
 	// Of servers: how runs are judged, where results are kept, and who is told of each level.
 	Report    report.Options
-	Dir       string
+	Dir       *Dir
 	ToldLevel func(engine, class string, p FrontierPoint)
 }
 
@@ -108,7 +102,7 @@ func ParseLengthClass(text string) (LengthClass, error) {
 const mostTokens = 1 << 20
 
 // A FrontierPoint is one level: an engine that answers requests of a class, so many in
-// flight at all times, or as they arrive at a rate. Tokens are of the requests that ended
+// flight at all times. Tokens are of the requests that ended
 // within the measured time.
 //
 //	per user    = 1 ÷ p50 of TPOT
@@ -117,7 +111,7 @@ const mostTokens = 1 << 20
 //	joules      = watts of a GPU ÷ output tokens per second and GPU
 type FrontierPoint struct {
 	Concurrency     int      `json:"concurrency,omitempty"`
-	Rate            float64  `json:"requests_per_s,omitempty"` // of an open loop, in place of Concurrency
+	Rate            float64  `json:"requests_per_s,omitempty"` // in place of Concurrency, by an earlier version
 	Requests        int      `json:"measured_requests"`
 	Seconds         float64  `json:"measured_s"`
 	PerUser         float64  `json:"output_tokens_per_s_per_user"`
@@ -132,9 +126,6 @@ type FrontierPoint struct {
 	// OnFront tells that no other level of the engine is as good at one of per user and per
 	// GPU, and better at the other.
 	OnFront bool `json:"on_front"`
-	// Saturated tells that fewer requests came out than arrived: the figures but TTFT and E2E are
-	// those of a full server.
-	Saturated bool `json:"saturated,omitempty"`
 	// Extrapolates are the bounds of what a simulated engine was fitted to that the level passed.
 	Extrapolates []result.Beyond `json:"extrapolates,omitempty"`
 }
@@ -192,8 +183,6 @@ const (
 	mostAtServer  = 1 << 10 // at the last level that is found by doubling, of a server
 
 	mostLevelRequests = 1 << 21 // of a run
-	mostTries         = 4       // runs of a level of a rate, each longer
-	firstRequests     = 32      // that say how long one takes before a queue has grown
 	mostFrontierRuns  = 1024    // engines times classes
 )
 
@@ -204,7 +193,7 @@ func (f *Frontier) Run(ctx context.Context) (FrontierResult, error) {
 		return r, fmt.Errorf("a frontier has engines and classes of lengths, and at most %d of one times the other",
 			mostFrontierRuns)
 	}
-	if err := f.checkLoads(); err != nil {
+	if err := f.checkLevels(); err != nil {
 		return r, err
 	}
 	for i := range f.Engines {
@@ -257,58 +246,40 @@ func (c *FrontierClass) rank() {
 // curve measures an engine at one level after another.
 func (f *Frontier) curve(ctx context.Context, class *LengthClass, e *FrontierEngine) (FrontierCurve, error) {
 	c := FrontierCurve{Engine: e.Name, Points: []FrontierPoint{}}
-	for _, ladder := range f.ladders(e) {
-		stopped, err := f.climb(ctx, class, e, ladder, &c)
-		if err != nil {
-			return c, err
-		}
-		switch {
-		case stopped != "" && len(c.Points) == 0 && c.Untrusted == "":
-			c.Unserved = stopped
-			return c, nil
-		case stopped != "":
-			c.Stopped = strings.TrimPrefix(c.Stopped+"; "+stopped, "; ")
-		}
-		if c.Untrusted != "" {
-			break
-		}
-	}
-	markFront(c.Points)
-	return c, nil
-}
-
-// climb measures the levels of a ladder, and says why it went no further up; of one that
-// does not serve a single level without saying at which.
-func (f *Frontier) climb(ctx context.Context, class *LengthClass, e *FrontierEngine, ladder []frontierLoad,
-	c *FrontierCurve) (stopped string, err error) {
-	best, e2e := 0.0, 0.0
-	for _, load := range ladder {
-		p, end, err := f.measure(ctx, class, e, load, e2e)
+	defer func() { markFront(c.Points) }()
+	best := 0.0
+	for _, n := range f.levels(e) {
+		at := fmt.Sprintf("with %d in flight ", n)
+		p, end, err := f.measure(ctx, class, e, n)
 		switch {
 		case err != nil:
-			return "", err
+			return c, err
 		case end.untrusted != "":
-			c.Untrusted = load.at() + " the client was the limit: " + end.untrusted
-			return c.Untrusted, nil
+			c.Untrusted = at + "the client was the limit: " + end.untrusted
+			c.Stopped = c.Untrusted
+			return c, nil
 		case end.refused != "" && len(c.Points) == 0:
-			return end.refused, nil
+			c.Unserved = end.refused
+			return c, nil
 		case end.refused != "":
-			return load.at() + " " + end.refused, nil
+			c.Stopped = at + end.refused
+			return c, nil
 		}
 		c.Points = append(c.Points, p)
 		if f.ToldLevel != nil {
 			f.ToldLevel(e.Name, class.Name, p)
 		}
-		switch {
-		case p.Saturated:
-			return load.at() + " fewer requests came out than arrived", nil
-		case f.Searches() && p.OutputPerGPU < best*(1+leastGain):
-			return fmt.Sprintf("%s throughput grew by less than %s", load.at(), page.Percent(leastGain)), nil
+		if f.Searches() && p.OutputPerGPU < best*(1+leastGain) {
+			c.Stopped = at + "throughput grew by less than " + page.Percent(leastGain)
+			return c, nil
 		}
-		best, e2e = max(best, p.OutputPerGPU), p.E2E/1e3
+		best = max(best, p.OutputPerGPU)
 	}
-	return "", nil
+	return c, nil
 }
+
+// Searches tells whether the levels are found by doubling.
+func (f *Frontier) Searches() bool { return len(f.Concurrencies) == 0 }
 
 // markFront marks the levels that are on the Pareto front of interactivity and throughput.
 func markFront(points []FrontierPoint) {

@@ -159,9 +159,9 @@ func TestLengthClasses(t *testing.T) {
 		if got := c.Prompt + " " + c.Output; err != nil || got != want || c.Name != text {
 			t.Errorf("%s: %s, %v", text, got, err)
 		}
-		a, err := c.rows(500, 1, frontierLoad{inFlight: 4})
-		b, _ := c.rows(500, 1, frontierLoad{inFlight: 4})
-		other, _ := c.rows(500, 1, frontierLoad{inFlight: 8})
+		a, err := c.rows(500, 1, 4)
+		b, _ := c.rows(500, 1, 4)
+		other, _ := c.rows(500, 1, 8)
 		if err != nil || !reflect.DeepEqual(a, b) || text == "1024/8192" && reflect.DeepEqual(a, other) {
 			t.Errorf("%s: rows differ, or do not: %v", text, err)
 		}

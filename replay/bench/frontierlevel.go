@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"reprise/replay"
@@ -17,72 +16,34 @@ import (
 	"reprise/trace/sample"
 )
 
-// A frontierLoad is the load of a level: requests in flight of a closed loop, or Poisson
-// arrivals at a rate in requests per second.
-type frontierLoad struct {
-	inFlight int
-	rate     float64
-}
-
-// name is that of files and random streams.
-func (l frontierLoad) name() string {
-	if l.rate > 0 {
-		return "rate-" + spelled(l.rate)
-	}
-	return fmt.Sprintf("concurrency-%d", l.inFlight)
-}
-
-// at begins what is said of a level.
-func (l frontierLoad) at() string {
-	if l.rate > 0 {
-		return "at " + spelled(l.rate) + " req/s"
-	}
-	return fmt.Sprintf("with %d in flight", l.inFlight)
-}
-
-// checkLoads refuses levels that cannot be measured.
-func (f *Frontier) checkLoads() error {
+// checkLevels refuses levels that cannot be measured.
+func (f *Frontier) checkLevels() error {
 	for i, n := range f.Concurrencies {
 		if n < 1 || n > mostInFlight || i > 0 && n <= f.Concurrencies[i-1] {
 			return fmt.Errorf("requests in flight are from 1 to %d, in ascending order", mostInFlight)
 		}
 	}
-	for i, rate := range f.Rates {
-		if _, err := arrival.ParseProcess(processAt("poisson", rate)); err != nil || !(rate > 0) ||
-			i > 0 && rate <= f.Rates[i-1] {
-			return errors.New("rates are above 0, in ascending order")
-		}
-	}
-	if len(f.Rates) > 0 && (f.Duration <= 0 || f.Requests < 0) {
-		return errors.New("a level of a rate lasts some time")
-	}
 	return nil
 }
 
-// Searches tells whether the levels are found by doubling.
-func (f *Frontier) Searches() bool { return len(f.Concurrencies) == 0 && len(f.Rates) == 0 }
-
-// ladders are the levels of an engine: those of closed loops, and those of rates.
-func (f *Frontier) ladders(e *FrontierEngine) [2][]frontierLoad {
-	var out [2][]frontierLoad
-	for _, n := range f.Concurrencies {
-		out[0] = append(out[0], frontierLoad{inFlight: n})
-	}
-	for _, rate := range f.Rates {
-		out[1] = append(out[1], frontierLoad{rate: rate})
+// levels are the requests in flight that an engine is measured with.
+func (f *Frontier) levels(e *FrontierEngine) []int {
+	if len(f.Concurrencies) > 0 {
+		return f.Concurrencies
 	}
 	most := mostInFlight
 	if e.Target != nil {
 		most = mostAtServer
 	}
-	for n := 1; f.Searches() && n <= most; n *= 2 {
-		out[0] = append(out[0], frontierLoad{inFlight: n})
+	var out []int
+	for n := 1; n <= most; n *= 2 {
+		out = append(out, n)
 	}
 	return out
 }
 
-// rows are n requests of the class, those of a level.
-func (c *LengthClass) rows(n int, seed uint64, load frontierLoad) ([]trace.Request, error) {
+// rows are n requests of the class, those of a level with so many in flight.
+func (c *LengthClass) rows(n int, seed uint64, inFlight int) ([]trace.Request, error) {
 	prompt, err := arrival.ParseLength(c.Prompt)
 	if err != nil {
 		return nil, err
@@ -91,11 +52,7 @@ func (c *LengthClass) rows(n int, seed uint64, load frontierLoad) ([]trace.Reque
 	if err != nil {
 		return nil, err
 	}
-	stream := fmt.Sprintf("frontier %s %d", c.Name, load.inFlight)
-	if load.rate > 0 {
-		stream = "frontier " + c.Name + " " + load.name()
-	}
-	rng := arrival.Stream(seed, stream)
+	rng := arrival.Stream(seed, fmt.Sprintf("frontier %s %d", c.Name, inFlight))
 	p, o := prompt.New(rng), output.New(rng)
 	rows := make([]trace.Request, n)
 	for i := range rows {
@@ -107,81 +64,52 @@ func (c *LengthClass) rows(n int, seed uint64, load frontierLoad) ([]trace.Reque
 // A frontierEnd says why a level is no point of a curve; one of both, or none.
 type frontierEnd struct{ refused, untrusted string }
 
-// A frontierRun is one run of a level.
+// A frontierRun is the run of a level.
 type frontierRun struct {
-	load   frontierLoad
-	rows   []trace.Request
-	warmup float64 // s of an open loop that are not measured
-	again  int     // how often it was made before, shorter
+	inFlight int
+	rows     []trace.Request
 }
 
-// run is the next run of a level, whose requests take about e2e seconds. A closed loop has ten
-// times as many requests as are in flight. An open loop is warm after twice the time that a
-// request takes, and measures as long at least.
-func (f *Frontier) run(class *LengthClass, e *FrontierEngine, load frontierLoad, e2e float64) (frontierRun, error) {
-	r := frontierRun{load: load}
-	least := int64(leastMeasured)
+// run is the run of a level, with ten times as many requests as are in flight.
+func (f *Frontier) run(class *LengthClass, e *FrontierEngine, inFlight int) (frontierRun, error) {
+	r := frontierRun{inFlight: inFlight}
+	least := leastMeasured
 	if e.Target != nil {
-		least = max(f.Requests, 1)
+		least = int(max(f.Requests, 1))
 	}
-	n := load.inFlight
-	count := float64(n * (2 + max(generations, (int(least)+n-1)/max(n, 1))))
-	if load.rate > 0 {
-		r.warmup = math.Ceil(max(warmupTime.Seconds(), warmupRequests/load.rate, 2*e2e))
-		count = load.rate * (r.warmup + max(f.Duration.Seconds(), float64(f.Requests)/load.rate, 2*e2e))
-		count = math.Ceil(count + 3*math.Sqrt(count)) // arrivals are random, and to last so long takes some more
-	}
-	if !(count <= mostLevelRequests) {
-		return r, fmt.Errorf("a level %s has more than %d requests", load.at(), mostLevelRequests)
+	count := inFlight * (2 + max(generations, (least+inFlight-1)/inFlight))
+	if count > mostLevelRequests {
+		return r, fmt.Errorf("a level with %d in flight has more than %d requests", inFlight, mostLevelRequests)
 	}
 	var err error
-	r.rows, err = class.rows(int(count), f.Seed, load)
+	r.rows, err = class.rows(count, f.Seed, inFlight)
 	return r, err
 }
 
-// measure makes a level, of requests that take about e2e seconds as far as is known. An open
-// loop is made again, longer, where they took longer than its warm-up.
-func (f *Frontier) measure(ctx context.Context, class *LengthClass, e *FrontierEngine, load frontierLoad,
-	e2e float64) (p FrontierPoint, end frontierEnd, err error) {
-	for again := range mostTries {
-		run, err := f.run(class, e, load, e2e)
-		if err != nil {
-			return p, end, err
-		}
-		run.again = again
-		var ended endedRequests
-		if e.Target != nil {
-			end, err = f.measureServer(ctx, class, e, &run, &ended)
-		} else {
-			end.refused, err = f.simulate(ctx, class, e, &run, &ended)
-		}
-		if err != nil || end != (frontierEnd{}) {
-			return p, end, err
-		}
-		p, end.refused, err = ended.point(&run, e)
-		if err != nil || load.rate == 0 {
-			return p, end, err
-		}
-		if e2e = ended.firstE2E(); e2e <= run.warmup && p.Requests > 0 {
-			return p, end, nil
-		}
+// measure makes a level.
+func (f *Frontier) measure(ctx context.Context, class *LengthClass, e *FrontierEngine,
+	inFlight int) (p FrontierPoint, end frontierEnd, err error) {
+	run, err := f.run(class, e, inFlight)
+	if err != nil {
+		return p, end, err
 	}
-	return p, frontierEnd{refused: fmt.Sprintf("no request ended in the measured part of %d longer and longer runs",
-		mostTries)}, nil
+	var ended endedRequests
+	if e.Target != nil {
+		end, err = f.measureServer(ctx, class, e, &run, &ended)
+	} else {
+		end.refused, err = f.simulate(ctx, e, &run, &ended)
+	}
+	if err == nil && end == (frontierEnd{}) {
+		p, end.refused, err = ended.point(inFlight, e)
+	}
+	return p, end, err
 }
 
 // simulate plays a run in virtual time. refused says why the engine does not answer all
 // requests.
-func (f *Frontier) simulate(ctx context.Context, class *LengthClass, e *FrontierEngine, run *frontierRun,
+func (f *Frontier) simulate(ctx context.Context, e *FrontierEngine, run *frontierRun,
 	ended *endedRequests) (refused string, err error) {
-	o := replay.Options{Concurrency: run.load.inFlight}
-	if run.load.rate > 0 {
-		process, err := arrival.ParseProcess(processAt("poisson", run.load.rate))
-		if err != nil {
-			return "", err
-		}
-		o.Arrivals = process.New(arrival.Stream(f.Seed, "frontier arrivals "+class.Name+" "+run.load.name()))
-	}
+	o := replay.Options{Concurrency: run.inFlight}
 	s := Simulation{Fleet: e.Fleet, Rows: &trace.SliceReader[trace.Request]{Rows: run.rows}, Options: o, Results: ended}
 	summary, _, err := s.Run(ctx)
 	if e.Covers != nil {
@@ -200,8 +128,8 @@ type endedRequests struct {
 
 // An endedRequest has instants and durations in nanoseconds.
 type endedRequest struct {
-	due, done, ttft, tpot, e2e int64
-	prompt, output             int64
+	done, ttft, tpot, e2e int64
+	prompt, output        int64
 }
 
 // add keeps a request that was answered, and tells whether it has what a level needs.
@@ -217,7 +145,7 @@ func (w *endedRequests) add(r *result.Result) bool {
 	if !ttft.OK || !d.TPOT.OK || !e2e.OK || r.Output == nil {
 		return false
 	}
-	kept := endedRequest{due: r.DueNS, done: *r.DoneNS, ttft: ttft.NS, tpot: d.TPOT.NS, e2e: e2e.NS,
+	kept := endedRequest{done: *r.DoneNS, ttft: ttft.NS, tpot: d.TPOT.NS, e2e: e2e.NS,
 		prompt: int64(r.WantInput), output: int64(*r.Output)}
 	if r.Input != nil {
 		kept.prompt = int64(*r.Input)
@@ -242,73 +170,25 @@ func (w *endedRequests) Write(rows []result.Result) (int, error) {
 	return len(rows), nil
 }
 
-// firstE2E is the median of the first requests to be due, in seconds: of a server that falls
-// behind, later ones say how long the run was.
-func (w *endedRequests) firstE2E() float64 {
-	first := slices.Clone(w.all)
-	slices.SortStableFunc(first, func(a, b endedRequest) int { return cmp.Compare(a.due, b.due) })
-	first = first[:min(len(first), firstRequests)]
-	values := make([]int64, len(first))
-	for i := range first {
-		values[i] = first[i].e2e
-	}
-	return medianMS(values) / 1e3
-}
-
-// window is the measured time of a run, and the requests that ended in it. Of a closed loop
-// with n in flight the first n requests to end fill the engine, and the last n drain it: the
-// others are measured, from the end of the n-th on. So the engine is full all the time, and
-// requests that began together count as whole generations. Of an open loop it is from the
-// warm-up to the last arrival.
-func (w *endedRequests) window(run *frontierRun) (measured []endedRequest, from, to int64) {
+// window is the measured time of a run, and the requests that ended in it. Of n in flight the first n
+// requests to end fill the engine, and the last n drain it: the others are measured, from the end of
+// the n-th on. So the engine is full all the time, and requests that began together count as whole
+// generations.
+func (w *endedRequests) window(n int) (measured []endedRequest, from, to int64) {
 	slices.SortStableFunc(w.all, func(a, b endedRequest) int { return cmp.Compare(a.done, b.done) })
-	if n := run.load.inFlight; run.load.rate == 0 {
-		if len(w.all) <= 2*n {
-			return nil, 0, 0
-		}
-		measured = w.all[n : len(w.all)-n]
-		return measured, w.all[n-1].done, measured[len(measured)-1].done
+	if len(w.all) <= 2*n {
+		return nil, 0, 0
 	}
-	from = int64(run.warmup * 1e9)
-	for _, r := range w.all {
-		to = max(to, r.due)
-	}
-	for _, r := range w.all {
-		if r.done > from && r.done <= to {
-			measured = append(measured, r)
-		}
-	}
-	return measured, from, to
-}
-
-// follows tells whether as many requests came out as arrived, see [Flow.Follows].
-func (w *endedRequests) follows(measured int, from, to int64) bool {
-	offered, flow := 0, Flow{}
-	for _, r := range w.all {
-		if r.due > from && r.due <= to {
-			offered++
-		}
-		if r.due <= from && r.done > from {
-			flow.OpenBefore++
-		}
-		if r.due <= to && r.done > to {
-			flow.OpenAfter++
-		}
-	}
-	seconds := float64(to-from) / 1e9
-	flow.OfferedPerS, flow.AchievedPerS = trace.Ptr(float64(offered)/seconds), trace.Ptr(float64(measured)/seconds)
-	return flow.Follows()
+	measured = w.all[n : len(w.all)-n]
+	return measured, w.all[n-1].done, measured[len(measured)-1].done
 }
 
 // point computes a level.
-func (w *endedRequests) point(run *frontierRun, e *FrontierEngine) (p FrontierPoint, refused string, err error) {
-	measured, from, to := w.window(run)
-	p = FrontierPoint{Extrapolates: w.beyond, Concurrency: run.load.inFlight, Rate: run.load.rate,
-		Requests: len(measured), Seconds: float64(to-from) / 1e9}
+func (w *endedRequests) point(inFlight int, e *FrontierEngine) (p FrontierPoint, refused string, err error) {
+	measured, from, to := w.window(inFlight)
+	p = FrontierPoint{Extrapolates: w.beyond, Concurrency: inFlight, Requests: len(measured),
+		Seconds: float64(to-from) / 1e9}
 	if len(measured) == 0 {
-		if run.load.rate > 0 { // they take longer than the run
-			return p, "", nil
-		}
 		return p, "too few requests were answered", nil
 	}
 	var prompt, output int64
@@ -325,7 +205,6 @@ func (w *endedRequests) point(run *frontierRun, e *FrontierEngine) (p FrontierPo
 	case idle:
 		return p, "", errors.New("the engine takes no time: its costs are 0")
 	}
-	p.Saturated = run.load.rate > 0 && !w.follows(len(measured), from, to)
 	p.PerUser = 1e3 / p.TPOT
 	p.OutputPerGPU = float64(output) / p.Seconds / float64(e.GPUs)
 	p.TotalPerGPU = float64(prompt+output) / p.Seconds / float64(e.GPUs)

@@ -18,31 +18,22 @@ import (
 // limited is made once more.
 func (f *Frontier) measureServer(ctx context.Context, class *LengthClass, e *FrontierEngine, run *frontierRun,
 	ended *endedRequests) (end frontierEnd, err error) {
-	t := Trial{Name: run.load.name()}
-	if run.again > 0 {
-		t.Name += fmt.Sprintf("-longer-%d", run.again)
-	}
-	dir := filepath.Join(f.Dir, fileName(e.Name), fileName(class.Name))
-	t.Results, t.Workload = filepath.Join(dir, t.Name, "results.parquet"), filepath.Join(dir, t.Name+".parquet")
-	if err := os.MkdirAll(filepath.Dir(t.Results), 0o755); err != nil {
+	t := Trial{Name: fmt.Sprintf("concurrency-%d", run.inFlight), Load: Load{Concurrency: run.inFlight},
+		Warmup: fmt.Sprint(run.inFlight)}
+	t.Results = f.Dir.Results(fileName(e.Name), fileName(class.Name), t.Name)
+	t.Workload = filepath.Dir(t.Results) + ".parquet"
+	if err := os.MkdirAll(filepath.Dir(t.Workload), 0o755); err != nil {
 		return end, err
 	}
-	if run.load.rate > 0 {
-		t.Load.Rate, t.Warmup = processAt("poisson", run.load.rate), fmt.Sprintf("%gs", run.warmup)
-	} else {
-		t.Load.Concurrency, t.Warmup = run.load.inFlight, fmt.Sprint(run.load.inFlight)
-	}
-	s := Sweep{Target: e.Target, About: e.About, Report: f.Report, Seed: f.Seed}
+	s := Sweep{Target: e.Target, About: e.About, Report: f.Report, Seed: f.Seed, Dir: f.Dir}
+	k := Keys{Workload: class.Name, Load: t.Load.String(), Server: e.Name}
 	t.Seed = s.seed("frontier " + class.Name + " " + t.Name)
 	if s.Digest, err = writeRows(t.Workload, run.rows); err != nil {
 		return end, err
 	}
 	var summary report.Summary
 	for range 2 {
-		if summary, err = s.measureOnce(ctx, t); err == nil {
-			err = ctx.Err() // a replay that is interrupted ends in results
-		}
-		if err != nil {
+		if summary, err = s.measureOnce(ctx, k, t); err != nil {
 			return end, err
 		}
 		if end.untrusted = clientLimit(&summary); end.untrusted == "" {

@@ -39,9 +39,8 @@ func (r *FrontierResult) Page() *page.Page {
 		"Prompt and output tokens together, as the main plot of InferenceMAX has them.",
 		r.plots("all tokens/s per GPU", "tok/s", func(q *FrontierPoint) *float64 { return &q.TotalPerGPU }))
 	levels := page.Section{Title: "Levels",
-		Text: []string{"Load is requests in flight, or with /s the requests that arrive each second. * = another " +
-			"level of the engine is as good at both interactivity and throughput, and better at one. ! = fewer " +
-			"requests came out than arrived."}}
+		Text: []string{"Load is requests in flight. * = another level of the engine is as good at both interactivity " +
+			"and throughput, and better at one."}}
 	for i := range r.Classes {
 		c := &r.Classes[i]
 		levels.Tables = append(levels.Tables, r.pointTable(c))

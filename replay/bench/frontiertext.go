@@ -270,8 +270,7 @@ func (c *FrontierClass) remarks() (out []string) {
 	return out
 }
 
-// pointTable has every level of a class. * is a level that another one of its engine beats, and
-// ! one that is saturated.
+// pointTable has every level of a class. * is a level that another one of its engine beats.
 func (r *FrontierResult) pointTable(c *FrontierClass) page.Table {
 	t := page.Table{Caption: c.title(), Head: append([]string{"engine", "load", "tok/s/user", "tok/s/GPU",
 		"with prompts", "TTFT p50, ms", "TPOT p50, ms", "E2E p50, ms"}, r.priced(nil)...)}
@@ -281,9 +280,6 @@ func (r *FrontierResult) pointTable(c *FrontierClass) page.Table {
 			load := page.Count(int64(p.Concurrency))
 			if p.Rate > 0 {
 				load = page.Number(p.Rate) + "/s"
-			}
-			if p.Saturated {
-				load += " !"
 			}
 			if !p.OnFront {
 				load += " *"

@@ -24,7 +24,7 @@ func lockDir(dir string) (unlock func(), err error) {
 	}
 	if errors.Is(syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB), syscall.EWOULDBLOCK) {
 		f.Close()
-		return nil, fmt.Errorf("another run of a suite is writing to %s", dir)
+		return nil, fmt.Errorf("another command is writing to %s", dir)
 	}
 	return func() { f.Close() }, nil
 }

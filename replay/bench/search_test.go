@@ -92,7 +92,7 @@ func TestSearchHoldsTheTruth(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := Sweep{Process: "poisson", Precision: .1, Budget: budget, Requests: c.requests, Duration: c.duration, Report: report.Options{Contract: &terms},
-			Ladder: Ladder{Loads: c.loads, Resolution: .05}, Dir: t.TempDir()}
+			Ladder: Ladder{Loads: c.loads, Resolution: .05}, Dir: dirOf(t)}
 		var lock sync.Mutex
 		holds, both, width, requests := 0, 0, 0.0, int64(0)
 		eachOf(seeds, func(seed int) {

@@ -157,7 +157,7 @@ func agentSweep(t *testing.T, p *pretendedAgents, clause string, change func(*Sw
 		t.Fatal(err)
 	}
 	s := Sweep{Target: p, Ladder: Ladder{From: 1, To: 64, Resolution: .05, Whole: true}, Sessions: &SessionSweep{SessionSettings: defaultSessionSettings(), Trees: 100, Limit: time.Hour},
-		Duration: 5 * time.Second, Confirm: true, Sustain: 20 * time.Second, StopTTFT: 10 * time.Second, Report: report.Options{Contract: &c}, Dir: t.TempDir()}
+		Duration: 5 * time.Second, Confirm: true, Sustain: 20 * time.Second, StopTTFT: 10 * time.Second, Report: report.Options{Contract: &c}, Dir: dirOf(t)}
 	if change != nil {
 		change(&s)
 	}

@@ -144,8 +144,8 @@ func (r *SuiteResult) baselineNote() string {
 		return ""
 	}
 	baseline := r.Baseline
-	if says := r.BaselineLoosened.String(); says != "" {
-		baseline += ", in which " + strings.TrimSuffix(says, ".")
+	if len(r.BaselineReasons) > 0 {
+		baseline += ", which is not trustworthy: " + strings.Join(r.BaselineReasons, "; ")
 	}
 	return "Changes are against " + baseline + ". They may be chance: reprise compare decides that."
 }

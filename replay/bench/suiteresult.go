@@ -28,8 +28,8 @@ type SuiteResult struct {
 	Rows   []RowResult `json:"rows"`
 	// Baseline is the directory that changes are against, where there is one.
 	Baseline string `json:"baseline,omitempty"`
-	// BaselineLoosened are the loosened limits by which that was trusted.
-	BaselineLoosened report.LoosenedLimits `json:"baseline_loosened_limits,omitempty"`
+	// BaselineReasons say why runs of it cannot be trusted, by the limits of this suite.
+	BaselineReasons []string `json:"baseline_reasons,omitempty"`
 
 	// PresetWarnings are those of the models' runs, see [result.Run].
 	PresetWarnings []string `json:"preset_warnings,omitempty"`
@@ -87,8 +87,8 @@ type Change struct {
 	Change float64 `json:"change"`
 }
 
-// measured are the runs of a row against a model.
-type measured struct {
+// runsOf are the runs of a row against a model.
+type runsOf struct {
 	row, model string
 	runs       []report.Summary
 }
@@ -103,7 +103,7 @@ var suiteMetrics = []string{"output_tokens_per_s", "requests_per_s", "p50_ttft",
 var sessionMetrics = []string{"sessions_per_s", "p50_session_time", "p95_session_time", "session_success"}
 
 // figure is a metric over the runs; not ok where a run does not have it.
-func (m *measured) figure(of figure.Figure) (f Figure, ok bool) {
+func (m *runsOf) figure(of figure.Figure) (f Figure, ok bool) {
 	var values []float64
 	for i := range m.runs {
 		v, ok := valueOf(of, &m.runs[i])
@@ -122,10 +122,10 @@ func (m *measured) figure(of figure.Figure) (f Figure, ok bool) {
 }
 
 // result puts the runs side by side.
-func (s *Suite) result(models []string, all []measured) SuiteResult {
+func (s *Suite) result(models []string, all []runsOf) SuiteResult {
 	out := SuiteResult{Schema: resultSchema, Suite: s.Name, About: s.About, Digest: s.Digest, Models: models}
-	find := func(row, model string) *measured {
-		i := slices.IndexFunc(all, func(m measured) bool { return m.row == row && m.model == model })
+	find := func(row, model string) *runsOf {
+		i := slices.IndexFunc(all, func(m runsOf) bool { return m.row == row && m.model == model })
 		if i < 0 {
 			return nil
 		}
@@ -133,7 +133,7 @@ func (s *Suite) result(models []string, all []measured) SuiteResult {
 	}
 	for _, model := range models {
 		var facts []page.Fact
-		if i := slices.IndexFunc(all, func(m measured) bool { return m.model == model && len(m.runs) > 0 }); i >= 0 {
+		if i := slices.IndexFunc(all, func(m runsOf) bool { return m.model == model && len(m.runs) > 0 }); i >= 0 {
 			facts = report.Made(all[i].runs[0])
 		}
 		out.made = append(out.made, facts)
@@ -181,7 +181,7 @@ func (s *Suite) result(models []string, all []measured) SuiteResult {
 }
 
 // outcome judges a hypothesis by the runs of its row and of the other.
-func (h *Hypothesis) outcome(m, other *measured) Outcome {
+func (h *Hypothesis) outcome(m, other *runsOf) Outcome {
 	var got, was Figure
 	has := false
 	if other != nil {
@@ -209,7 +209,7 @@ func (h *Hypothesis) outcome(m, other *measured) Outcome {
 		signed(change)), &change}
 }
 
-func (m *measured) result(row *Row) ModelResult {
+func (m *runsOf) result(row *Row) ModelResult {
 	out := ModelResult{Model: m.model, Runs: len(m.runs), Trustworthy: true}
 	names := slices.Clone(suiteMetrics)
 	if row.Load.bySession() {
@@ -295,7 +295,12 @@ func (m *ModelResult) Figure(metric string) *Figure {
 // changes are more than chance. Primary metrics may be worse by most, a share of what
 // they were; below 0 they are not judged.
 func (r *SuiteResult) Against(dir string, before SuiteResult, most float64) {
-	r.Baseline, r.BaselineLoosened = dir, before.loosened()
+	r.Baseline = dir
+	before.each(func(row *RowResult, m *ModelResult) {
+		for _, reason := range m.Reasons {
+			r.BaselineReasons = append(r.BaselineReasons, before.name(row, m)+": "+reason)
+		}
+	})
 	for i := range r.Rows {
 		for j := range r.Rows[i].Models {
 			m := &r.Rows[i].Models[j]

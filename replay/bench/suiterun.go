@@ -2,12 +2,14 @@ package bench
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -24,23 +26,17 @@ type Column struct {
 	// Empty says that its caches begin empty with each run, so that requests sent
 	// before it warm nothing.
 	Empty bool
-	// Command gives a command line that makes a trial by hand.
-	Command func(Trial) string
-	Close   func() error // when set, is called after its last run
+	Close func() error // when set, is called after its last run
 }
 
-// A SuiteRun runs a suite, each column after the other, into a directory:
+// A SuiteRun runs a suite, each column after the other, into the directory of an
+// [Experiment], which then also has:
 //
-//	suite.json, suite.yaml           what was run
+//	suite.yaml                       what was run
 //	workloads/ROW.parquet            what was sent
-//	MODEL/ROW/command                the command lines that make the run by hand
-//	MODEL/ROW/environment.json       where and by what it was made
-//	MODEL/ROW/results.parquet        every request
-//	MODEL/ROW/report.html            the page of the run
-//	MODEL/ROW/summary.json           its figures, and that the run is complete
+//	MODEL/ROW/report.html            the page of a run
 //
-// A row that repeats has a directory repeat-N for each run. Complete runs are not
-// made again, unless Force is set.
+// A row that repeats has a directory repeat-N for each run.
 type SuiteRun struct {
 	Suite    Suite
 	Text     []byte // of the suite
@@ -50,11 +46,14 @@ type SuiteRun struct {
 	// file of the rows whose workload is the trace
 	Trace   string
 	Options report.Options
-	Force   bool
 	Note    func(string) // when set, is told what happens
 
+	dir       *Dir
 	workloads map[workloadKey]string
 }
+
+// workloadsDir is the folder of what is sent.
+const workloadsDir = "workloads"
 
 // Check refuses what cannot be run, before anything is.
 func (r *SuiteRun) Check() error {
@@ -92,17 +91,19 @@ func (r *SuiteRun) Run(ctx context.Context) (SuiteResult, error) {
 	if err := r.Check(); err != nil {
 		return SuiteResult{}, err
 	}
-	entries, err := os.ReadDir(r.Dir)
-	fresh := len(entries) == 0 && (err == nil || errors.Is(err, fs.ErrNotExist)) // empty, or not there
-	if err := os.MkdirAll(r.Dir, 0o755); err != nil {
-		return SuiteResult{}, err
-	}
-	unlock, err := lockDir(r.Dir)
+	plan, err := r.plan()
 	if err != nil {
 		return SuiteResult{}, err
 	}
-	defer unlock()
-	if err := r.writeState(fresh); err != nil {
+	if r.dir, err = Continue(r.Dir, "bench", plan); err != nil {
+		return SuiteResult{}, err
+	}
+	defer r.dir.Close()
+	err = trace.WriteFile(filepath.Join(r.Dir, "suite.yaml"), 0o644, func(w io.Writer) error {
+		_, err := w.Write(r.Text)
+		return err
+	})
+	if err != nil {
 		return SuiteResult{}, err
 	}
 	r.workloads = map[workloadKey]string{}
@@ -111,7 +112,14 @@ func (r *SuiteRun) Run(ctx context.Context) (SuiteResult, error) {
 			return SuiteResult{}, fmt.Errorf("row %s: %w", r.Suite.Rows[i].Name, err)
 		}
 	}
-	var all []measured
+	estimate, err := r.estimate(ctx)
+	if err != nil {
+		return SuiteResult{}, err
+	}
+	if estimate.Runs > 1 {
+		r.note("estimate: %s", estimate)
+	}
+	var all []runsOf
 	for i := range r.Columns {
 		of, err := r.runColumn(ctx, &r.Columns[i])
 		all = append(all, of...)
@@ -126,13 +134,32 @@ func (r *SuiteRun) Run(ctx context.Context) (SuiteResult, error) {
 	return r.Suite.result(names, all), nil
 }
 
+// estimate is that of the runs at servers that are not there.
+func (r *SuiteRun) estimate(ctx context.Context) (Estimate, error) {
+	var trials []Trial
+	for c := range r.Columns {
+		for i := range r.Suite.Rows {
+			for repeat := range r.Suite.Rows[i].Repeats {
+				t, err := r.trial(ctx, &r.Columns[c], i, repeat)
+				if err != nil {
+					return Estimate{}, err
+				}
+				if !r.Columns[c].Empty && !r.dir.Has(t.Results) {
+					trials = append(trials, t)
+				}
+			}
+		}
+	}
+	return EstimateOf(trials, 0)
+}
+
 // runColumn makes the runs of all rows against one column.
-func (r *SuiteRun) runColumn(ctx context.Context, c *Column) (all []measured, err error) {
+func (r *SuiteRun) runColumn(ctx context.Context, c *Column) (all []runsOf, err error) {
 	if c.Close != nil {
 		defer func() { err = errors.Join(err, c.Close()) }()
 	}
 	for i := range r.Suite.Rows {
-		m := measured{row: r.Suite.Rows[i].Name, model: c.Name}
+		m := runsOf{row: r.Suite.Rows[i].Name, model: c.Name}
 		for repeat := range r.Suite.Rows[i].Repeats {
 			s, err := r.makeRun(ctx, c, i, repeat)
 			if err != nil {
@@ -145,56 +172,95 @@ func (r *SuiteRun) runColumn(ctx context.Context, c *Column) (all []measured, er
 	return all, nil
 }
 
-// rowDir is the directory of a run.
-func (r *SuiteRun) rowDir(model string, row *Row, repeat int) string {
-	dir := filepath.Join(r.Dir, model, row.Name)
-	if row.Repeats > 1 {
-		dir = filepath.Join(dir, "repeat-"+strconv.Itoa(repeat+1))
-	}
-	return dir
+// A suitePlan is what all runs of a suite have in common, and what they are read by.
+type suitePlan struct {
+	Suite  string    `json:"suite"`
+	Digest string    `json:"suite_digest"`
+	Plan   string    `json:"plan_digest"` // of the rows as they are run, with what was given beside the suite
+	Rows   []rowPlan `json:"rows"`
 }
 
-// makeRun makes one run, or takes the one that is complete.
+// A rowPlan is a row, with what it is about.
+type rowPlan struct {
+	Name    string `json:"name"`
+	Primary string `json:"primary_metric"`
+}
+
+func (r *SuiteRun) plan() (suitePlan, error) {
+	p := suitePlan{Suite: r.Suite.Name, Digest: r.Suite.Digest}
+	rows := slices.Clone(r.Suite.Rows)
+	for i := range rows {
+		p.Rows = append(p.Rows, rowPlan{rows[i].Name, rows[i].Primary.String()})
+		if c := rows[i].Contract; c != nil { // clauses have no fields to marshal, so they are text
+			rows[i].About += fmt.Sprintf("\x00%s %d %v", c.Name, c.GPUs, c.PricePerGPUHour)
+			for j := range c.Clauses {
+				rows[i].About += "\x00" + c.Clauses[j].Whole()
+			}
+			rows[i].Contract = nil
+		}
+	}
+	text, err := json.Marshal(struct {
+		Seed  uint64
+		Rows  []Row
+		Trace string
+	}{r.Suite.Seed, rows, r.Trace})
+	p.Plan = digestOf(text)
+	return p, err
+}
+
+// repeatName is the folder of a run among those of its row; "" where there is one.
+func (row *Row) repeatName(repeat int) string {
+	if row.Repeats < 2 {
+		return ""
+	}
+	return "repeat-" + strconv.Itoa(repeat+1)
+}
+
+// makeRun makes one run, or takes the one that is whole.
 func (r *SuiteRun) makeRun(ctx context.Context, c *Column, i, repeat int) (report.Summary, error) {
 	row := &r.Suite.Rows[i]
-	dir := r.rowDir(c.Name, row, repeat)
 	options := r.Options
 	if row.Contract != nil {
 		options.Contract = row.Contract
 	}
-	t, err := r.trial(ctx, c, i, repeat, dir)
+	t, err := r.trial(ctx, c, i, repeat)
 	if err != nil {
 		return report.Summary{}, err
 	}
-	if !r.Force && runComplete(dir) {
+	if r.dir.Has(t.Results) {
 		r.note("%s", t.Name+": complete, and not run again")
-		return Summarise(t.Results, options)
+	} else {
+		seed := fmt.Sprint(r.Suite.Seed + 1_000_000 + uint64(i)*1000 + uint64(repeat))
+		if err := r.warm(ctx, c, row, t, seed); err != nil {
+			return report.Summary{}, err
+		}
+		r.note("%s: %s", t.Name, row.Load)
 	}
-	if err := r.prepare(ctx, c, row, t, fmt.Sprint(r.Suite.Seed+1_000_000+uint64(i)*1000+uint64(repeat))); err != nil {
+
+	k := Keys{Row: row.Name, Workload: WorkloadName(t.Workload), Load: row.Load.String(), Server: c.Name, Round: repeat + 1}
+	if row.Workload.Name != "" { // rows may send more or fewer requests of it, and are of one workload still
+		k.Workload = strings.Trim(row.Workload.Name+" "+row.Input+"/"+row.Output, " /")
+	}
+	made, err := r.dir.Make(ctx, c.Target, c.About, k, t)
+	if err != nil {
 		return report.Summary{}, err
-	}
-	r.note("%s: %s", t.Name, row.Load)
-	if err := c.Target.Run(ctx, t); err != nil {
-		return report.Summary{}, fmt.Errorf("%s: %w", t.Name, err)
 	}
 	s, err := Summarise(t.Results, options)
-	if err == nil {
-		err = ctx.Err() // what was stopped has results, and is run again
-	}
-	if err != nil {
+	if err != nil || !made {
 		return s, err
 	}
-	return s, writeRun(dir, &s)
+	return s, trace.WriteFile(filepath.Join(filepath.Dir(t.Results), reportName), trace.TierMode(s.Run.Tier),
+		report.Page(s).Write)
 }
 
 // trial is the run of a row.
-func (r *SuiteRun) trial(ctx context.Context, c *Column, i, repeat int, dir string) (Trial, error) {
+func (r *SuiteRun) trial(ctx context.Context, c *Column, i, repeat int) (Trial, error) {
 	row := &r.Suite.Rows[i]
 	workload, err := r.workload(ctx, row)
 	t := Trial{Name: c.Name + ", " + row.Name, Workload: workload, Load: row.Load, Seed: r.Suite.seed(i, repeat),
 		Duration: row.Duration,
 		Warmup:   row.Settle, Cooldown: row.Cooldown, Timeout: row.Timeout, Cache: row.Cache,
-		Results: filepath.Join(dir, resultsName)}
+		Results: r.dir.Results(c.Name, row.Name, row.repeatName(repeat))}
 	if row.Load.bySession() {
 		t.Session = &SessionTrial{SessionSettings: row.Session}
 	}
@@ -207,46 +273,24 @@ func (r *SuiteRun) trial(ctx context.Context, c *Column, i, repeat int, dir stri
 	return t, err
 }
 
-// prepare makes the directory of a run ready, writes how it is made, and sends the
-// requests before it.
-func (r *SuiteRun) prepare(ctx context.Context, c *Column, row *Row, t Trial, seed string) error {
-	dir := filepath.Dir(t.Results)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+// warm sends the requests before a run, which nothing is kept of.
+func (r *SuiteRun) warm(ctx context.Context, c *Column, row *Row, t Trial, seed string) error {
+	if row.Warmup == 0 || c.Empty {
+		return nil
+	}
+	dir, err := os.MkdirTemp("", "reprise-warm-up-")
+	if err != nil {
 		return err
 	}
-	// Of an earlier run in the directory, the summary would say that the new one is
-	// complete, and the journal would stop it.
-	for _, pattern := range []string{summaryName, reportName, "results.*", "warmup.*"} {
-		paths, err := filepath.Glob(filepath.Join(dir, pattern))
-		if err != nil {
-			return err
-		}
-		for _, path := range paths {
-			if err := removeIf(path); err != nil {
-				return err
-			}
-		}
-	}
+	defer os.RemoveAll(dir)
+
 	warm := Trial{Name: t.Name + ", warm-up", Workload: t.Workload, Load: Load{Concurrency: 1},
-		Seed: seed, Rows: row.Warmup,
-		Timeout: t.Timeout, Results: filepath.Join(dir, "warmup.parquet")}
-	warms := row.Warmup > 0 && !c.Empty
-	err := trace.WriteFile(filepath.Join(dir, "command"), 0o644, func(w io.Writer) error {
-		var lines []string
-		if warms {
-			lines = append(lines, c.Command(warm))
-		}
-		_, err := io.WriteString(w, strings.Join(append(lines, c.Command(t)), "\n")+"\n")
-		return err
-	})
-	if err != nil || !warms {
-		return err
-	}
+		Seed: seed, Rows: row.Warmup, Timeout: t.Timeout, Results: filepath.Join(dir, resultsName)}
 	r.note("%s: %d requests", warm.Name, warm.Rows)
 	if err := c.Target.Run(ctx, warm); err != nil {
-		return fmt.Errorf("warm-up: %w", err)
+		return fmt.Errorf("%s: %w", warm.Name, err)
 	}
-	return errors.Join(os.Remove(warm.Results), removeIf(result.MetricsName(warm.Results)), ctx.Err())
+	return ctx.Err()
 }
 
 // A workloadKey is what the workload of a row depends on.
@@ -301,22 +345,25 @@ type PlannedRun struct {
 }
 
 // Plan lists the runs in their order. Nothing is made.
-func (r *SuiteRun) Plan() []PlannedRun {
+func (r *SuiteRun) Plan() ([]PlannedRun, error) {
 	var out []PlannedRun
+	there, err := Open(r.Dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
 	for _, c := range r.Columns {
 		for i := range r.Suite.Rows {
 			row := &r.Suite.Rows[i]
 			for repeat := range row.Repeats {
 				p := PlannedRun{Model: c.Name, Row: row.Name, Repeat: repeat + 1, Workload: row.Workload.String(),
-					Load: row.Load.String(),
-					Dir:  r.rowDir(c.Name, row, repeat)}
+					Load: row.Load.String(), Dir: filepath.Join(r.Dir, c.Name, row.Name, row.repeatName(repeat))}
 				if row.Hypothesis != nil {
 					p.Hypothesis = row.Hypothesis.String()
 				}
-				p.Complete = !r.Force && runComplete(p.Dir)
+				p.Complete = there.Has(filepath.Join(p.Dir, resultsName))
 				out = append(out, p)
 			}
 		}
 	}
-	return out
+	return out, nil
 }

@@ -5,13 +5,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -20,7 +15,6 @@ import (
 	"reprise/replay/contract"
 	"reprise/replay/report"
 	"reprise/replay/result"
-	"reprise/trace"
 	"reprise/trace/arrival"
 )
 
@@ -56,7 +50,8 @@ type Sweep struct {
 	StopTTFT time.Duration // p99 of TTFT from schedule beyond which the server is saturated
 
 	Report report.Options
-	Dir    string      // of the results; levels in it that are complete are not repeated
+	Dir    *Dir        // of the results; levels in it that are whole are not repeated
+	Keys   Keys        // of every trial, beside its load
 	Told   func(Level) // when set, is told of each level
 }
 
@@ -324,21 +319,35 @@ func (s *Sweep) enough(m *measurement, l *Level) bool {
 func (s *Sweep) measureRun(
 	ctx context.Context, r *SweepResult, role string, load float64, t Trial, m *measurement,
 ) (Level, error) {
-	summary, err := s.measureOnce(ctx, t)
-	first := ""
-	if err == nil && ctx.Err() == nil {
-		if first = clientLimit(&summary); first != "" {
-			summary, err = s.measureOnce(ctx, t)
-		}
+	k := s.Keys
+	if k.Load, k.Round = t.Load.String(), m.runs+1; role != roleLevel {
+		k.Role = role
 	}
+	summary, err := s.measureOnce(ctx, k, t)
+	first := ""
 	if err == nil {
-		err = ctx.Err() // a replay that is interrupted ends in results
+		if first = clientLimit(&summary); first != "" {
+			summary, err = s.measureOnce(ctx, k, t)
+		}
 	}
 	if err != nil {
 		return Level{}, err
 	}
+	l, err := s.level(role, load, t, &summary, m)
+	if err != nil {
+		return l, err
+	}
+	if first != "" && l.Trustworthy {
+		l.Note = strings.TrimPrefix(l.Note+"; measured a second time, since the first was not trusted: "+first, "; ")
+	}
+	r.about(&summary.Run)
+	return l, nil
+}
+
+// level is what a run says of a load, together with those before it.
+func (s *Sweep) level(role string, load float64, t Trial, summary *report.Summary, m *measurement) (Level, error) {
 	l := Level{Name: t.Name, Role: role, Load: load, Seed: t.Seed, Warmup: t.Warmup, DurationS: t.Duration.Seconds()}
-	l.takeSummary(&summary)
+	l.takeSummary(summary)
 	results, err := result.Open(t.Results)
 	if err != nil {
 		return l, err
@@ -352,21 +361,17 @@ func (s *Sweep) measureRun(
 		return l, err
 	}
 	if s.Sessions != nil {
-		l.Sessions = levelSessions(&summary, &results.Run, m.sessions, m.share)
+		l.Sessions = levelSessions(summary, &results.Run, m.sessions, m.share)
 	}
 	if l.Runs, l.Measured = m.runs, m.values; m.runs > 1 {
 		m.remeasure(&l)
 		summary.Contract = l.Contract
 	}
-	l.judgeOutcome(&summary, s.Closed(), s.StopTTFT)
+	l.judgeOutcome(summary, s.Closed(), s.StopTTFT)
 	if l.Role == roleSustain {
 		l.judgeSteady(s.Closed())
 	}
 	s.Sessions.tellCut(&l)
-	if first != "" && l.Trustworthy {
-		l.Note = strings.TrimPrefix(l.Note+"; measured a second time, since the first was not trusted: "+first, "; ")
-	}
-	r.about(&summary.Run)
 	l.Extrapolates = summary.Run.Extrapolates
 	l.Sure, err = s.isSure(t, &l, m)
 	return l, err
@@ -402,7 +407,8 @@ func (s *Sweep) trial(role string, load float64, measured time.Duration, m *meas
 		Cache: s.Cache, Warmup: s.Warmup}
 	switch {
 	case s.Sessions != nil:
-		return t, s.sessionTrial(&t, role, load, measured, m)
+		s.sessionTrial(&t, role, load, measured, m)
+		return t, nil
 	case s.Closed():
 		t.Load.Concurrency = int(load)
 	default:
@@ -436,19 +442,19 @@ func (s *Sweep) trial(role string, load float64, measured time.Duration, m *meas
 		warm = time.Duration(float64(span.Requests) / load * 1e9)
 	}
 	t.Duration = (measured + warm).Round(time.Millisecond)
-	return t, s.place(&t)
+	s.place(&t)
+	return t, nil
 }
 
 // place gives a trial its seed and its directory.
-func (s *Sweep) place(t *Trial) error {
+func (s *Sweep) place(t *Trial) {
 	t.Seed = s.seed(t.Name)
-	t.Results = filepath.Join(s.Dir, t.Name, "results.parquet")
-	return os.MkdirAll(filepath.Dir(t.Results), 0o755)
+	t.Results = s.Dir.Results(s.Keys.Setting, t.Name)
 }
 
 // sessionTrial is trial for a sweep by session: a further run measures as many trees as all
 // before it, and one that sustains some times as many.
-func (s *Sweep) sessionTrial(t *Trial, role string, load float64, measured time.Duration, m *measurement) error {
+func (s *Sweep) sessionTrial(t *Trial, role string, load float64, measured time.Duration, m *measurement) {
 	factor, arrivals := int64(1), ""
 	if role == roleSustain {
 		factor = sustainTrees
@@ -462,7 +468,7 @@ func (s *Sweep) sessionTrial(t *Trial, role string, load float64, measured time.
 		arrivals = processAt(s.Process, load)
 	}
 	s.Sessions.trial(t, load, s.Closed(), arrivals, factor, measured)
-	return s.place(t)
+	s.place(t)
 }
 
 const (
@@ -482,105 +488,19 @@ func (s *Sweep) seed(name string) string {
 	return strconv.FormatUint(binary.BigEndian.Uint64(sum[:])>>11, 10)
 }
 
-// A stored trial lies beside its results, so that a sweep which was stopped takes up
-// those of the same trial and of no other.
-type stored struct {
-	Trial  Trial  `json:"trial"`
-	Digest string `json:"workload_digest"`
-	Target string `json:"target"`
-}
-
-// measureOnce makes a trial, unless its results are complete, and writes its summary.
-func (s *Sweep) measureOnce(ctx context.Context, t Trial) (report.Summary, error) {
-	dir := filepath.Dir(t.Results)
-	want := stored{t, s.Digest, s.About}
-	want.Trial.Workload, want.Trial.Results = "", "" // paths may change
-	doc, err := json.MarshalIndent(want, "", "  ")
-	if err != nil {
-		return report.Summary{}, err
-	}
-	doc = append(doc, '\n')
-	path := filepath.Join(dir, "trial.json")
-	done, err := complete(t.Results, path, doc)
-	if err != nil {
-		return report.Summary{}, err
-	}
-	if done {
-		summary, err := s.summarise(t)
-		if err != nil || clientLimit(&summary) == "" {
+// measureOnce makes a trial, unless it is there whole. One whose client was the limit is made again.
+func (s *Sweep) measureOnce(ctx context.Context, k Keys, t Trial) (report.Summary, error) {
+	for {
+		made, err := s.Dir.Make(ctx, s.Target, s.Digest+" "+s.About, k, t)
+		if err != nil {
+			return report.Summary{}, err
+		}
+		summary, err := Summarise(t.Results, s.Report)
+		if err != nil || made || clientLimit(&summary) == "" {
 			return summary, err
 		}
-		if err := setAside(dir, "untrusted"); err != nil {
+		if err := s.Dir.Drop(t.Results, "untrusted"); err != nil {
 			return summary, err
 		}
 	}
-	err = trace.WriteFile(path, 0o644, func(w io.Writer) error {
-		_, err := w.Write(doc)
-		return err
-	})
-	if err == nil {
-		err = s.Target.Run(ctx, t)
-	}
-	if err != nil {
-		return report.Summary{}, fmt.Errorf("%s: %w", t.Name, err)
-	}
-	return s.summarise(t)
-}
-
-// summarise summarises the results of a trial, and keeps the summary beside them.
-func (s *Sweep) summarise(t Trial) (report.Summary, error) {
-	summary, err := Summarise(t.Results, s.Report)
-	if err != nil {
-		return summary, err
-	}
-	path := filepath.Join(filepath.Dir(t.Results), "summary.json")
-	return summary, trace.WriteFile(path, trace.TierMode(summary.Run.Tier),
-		func(w io.Writer) error { return report.WriteJSON(w, summary) })
-}
-
-// setAside makes place for a level that is measured again. What was measured is kept
-// under another name, which says why.
-func setAside(dir, why string) error {
-	for i := 1; ; i++ {
-		name := fmt.Sprintf("%s.%s-%d", dir, why, i)
-		if _, err := os.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err := os.Rename(dir, name); err != nil {
-			return err
-		}
-		return os.MkdirAll(dir, 0o755)
-	}
-}
-
-// complete tells whether the results of a trial are there, whole. What is left of a
-// run of it that did not finish is set aside; results of another trial are refused.
-func complete(results, path string, want []byte) (bool, error) {
-	f, err := result.Open(results)
-	stopped := errors.Is(err, fs.ErrNotExist)
-	if stopped {
-		f, err = result.Open(result.JournalName(results))
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	stopped = stopped || f.Run.EndedEarly != ""
-	if err := f.Close(); err != nil {
-		return false, err
-	}
-	got, err := os.ReadFile(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return false, err
-	}
-	dir := filepath.Dir(results)
-	if string(got) != string(want) {
-		return false, fmt.Errorf("%s holds results of another trial: choose another directory", dir)
-	}
-	if stopped {
-		return false, setAside(dir, "stopped")
-	}
-	return true, nil
 }

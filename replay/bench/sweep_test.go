@@ -244,7 +244,7 @@ func engineSweep(t *testing.T) *Sweep {
 	}
 	return &Sweep{Target: &virtualServer{fleet: engine.FleetConfig{Engine: preset.Engine, Replicas: 1, Router: fleet.RoundRobin}},
 		Workload: workload, Process: "poisson", Ladder: Ladder{Resolution: .05}, Duration: 60 * time.Second, Requests: 150,
-		StopTTFT: 10 * time.Second, Report: report.Options{Limits: report.DefaultLimits()}, Dir: t.TempDir()}
+		StopTTFT: 10 * time.Second, Report: report.Options{Limits: report.DefaultLimits()}, Dir: dirOf(t)}
 }
 
 // A sweep that saturates an engine says at which throughput, and gives levels near that no

@@ -1,12 +1,16 @@
 package bench
 
 import (
+	"cmp"
 	"fmt"
+	"io"
+	"math"
 	"slices"
 	"strings"
 
 	"reprise/trace"
 	"reprise/trace/page"
+	"reprise/trace/textpage"
 )
 
 // Page lays the sweep out for a browser: the highest load as the headline, beside the
@@ -14,9 +18,9 @@ import (
 func (r *SweepResult) Page() *page.Page {
 	p := &page.Page{Title: "Load sweep", Tag: trace.TierNote("page", r.Tier), Lead: r.lead(), Headline: r.Headline(),
 		Facts: r.facts(), Plot: r.mainPlot(), About: r.provenance()}
-	if at := r.atHighest(); at != nil && at.Contract != nil {
-		p.Table = at.Contract.Table("Contract at " + r.load(at.Load))
-	}
+	first := r.table(true)
+	first.Caption = r.caption() + ". " + r.chanceNote()
+	p.Table = &first
 	if l := r.Untrusted(); l != nil {
 		p.Verdict = append(p.Verdict, page.Note{Level: page.Bad, Word: "Not trustworthy",
 			Text: fmt.Sprintf("at %s the client was the limit: %s", l.Name, l.Why)})
@@ -33,16 +37,18 @@ func (r *SweepResult) Page() *page.Page {
 	if r.Hypothesis != "" {
 		p.Notes = append(p.Notes, page.Note{Level: page.Info, Word: "Hypothesis", Text: r.Hypothesis})
 	}
-	head, rows := r.table(0)
-	align := slices.Repeat([]page.Align{page.Right}, len(head))
-	align[slices.Index(head, "outcome")] = page.Left
 	p.Sections = append(p.Sections,
 		page.Section{Title: "How the sweep went", Text: append(r.Says(), r.remarks()...)},
-		page.Section{Title: "Levels",
-			Tables: []page.Table{{Head: head, Rows: rows, Align: align, Caption: r.caption()}},
-			Text:   []string{r.levelsNote()}},
+		page.Section{Title: "Levels", Tables: []page.Table{r.table(false)}, Text: []string{r.levelsNote()}},
 		page.Section{Title: "Curves", Plots: r.plots()})
 	return p
+}
+
+// WriteText writes the sweep for people: the highest load, how sure it is, and the main figures of
+// every level. With details it writes all figures, and why each level ended as it did.
+func (r *SweepResult) WriteText(w io.Writer, o textpage.Options) error {
+	o.Lines = 1000 + len(r.Levels) // every level is in the answer
+	return r.Page().WriteText(w, o)
 }
 
 // chanceNote explains the marks of outcomes and intervals.
@@ -62,23 +68,26 @@ func (r *SweepResult) chanceNote() string {
 
 // caption is that of the table of levels.
 func (r *SweepResult) caption() string {
-	if r.bySession() {
+	switch {
+	case r.bySession():
 		return "Session times in s, latencies in ms"
+	case r.Closed:
+		return "Latencies in ms"
 	}
-	return "Latencies in ms"
+	return "Latencies in ms, TTFT and E2E from the schedule"
 }
 
 // levelsNote explains the table of levels.
 func (r *SweepResult) levelsNote() string {
 	if r.bySession() {
 		return "Sessions are those that began in the measured window of a level, each followed to its end under the " +
-			"same load; sessions/s are those that ended in it. TTFT counts from the schedule. " + r.chanceNote()
+			"same load; sessions/s are those that ended in it. TTFT counts from the schedule."
 	}
-	return levelsNote + r.chanceNote()
+	return levelsNote
 }
 
 const levelsNote = "TTFT and E2E count from the schedule; service TTFT counts from sending. Rates, output tokens and " +
-	"requests in flight are means over the second half of a level, without the drain at its end. "
+	"requests in flight are means over the second half of a level, without the drain at its end."
 
 // load prints a load with its unit.
 func (r *SweepResult) load(v float64) string {
@@ -152,7 +161,14 @@ func (r *SweepResult) lead() string {
 	if r.Process != "" {
 		parts = append(parts, r.Process+" arrivals")
 	}
-	return strings.Join(parts, ", ") + "."
+	out := strings.Join(parts, ", ") + ". Stopped: " + printable(r.Stopped.Text) + "."
+	switch {
+	case len(r.Contract) == 0:
+		out += " The highest load within a contract takes one, such as --clause 'p99 ttft <= 500ms'."
+	case r.Highest.Load == nil:
+		out += " The contract: " + strings.Join(r.Contract, "; ") + "."
+	}
+	return out
 }
 
 // atHighest is the level that the highest load is of; nil without one. A sweep of an earlier
@@ -189,9 +205,14 @@ func (r *SweepResult) facts() (out []page.Fact) {
 		put("Sustained", value, "by a longer run at that load")
 	}
 	if at := r.atHighest(); at != nil {
-		if at.Contract == nil {
+		if at.Contract != nil {
+			for _, row := range at.Contract.Table("").Rows {
+				put(row[0], row[1], "at that load")
+			}
+		} else {
 			put("TTFT p50 / p99", cell(at.TTFTDue.P50)+" / "+cell(at.TTFTDue.P99)+" ms",
 				"from the schedule, at that load")
+			put("Errors", at.errors(), "at that load")
 		}
 		if at.Flow.OutputPerS != nil {
 			put("Output", page.Number(*at.Flow.OutputPerS)+" tok/s", "at that load")
@@ -201,10 +222,6 @@ func (r *SweepResult) facts() (out []page.Fact) {
 			put("Sessions", page.OrDash(s.EndedPerS, page.Number)+" /s", "that ended, at that load")
 			put("Success", page.OrDash(s.SuccessShare, page.Percent), "of sessions, at that load")
 		}
-		if at.Flow.InFlight != nil && !r.Closed {
-			put("In flight", page.Number(*at.Flow.InFlight), "mean, at that load")
-		}
-		put("Errors", at.errors(), "at that load")
 	}
 	return out
 }
@@ -370,6 +387,18 @@ func (r *SweepResult) plots() []page.Plot {
 	return page.Drawn(plots...)
 }
 
+// farthest is the level whose load is farthest from the highest one, or, where none
+// holds, the last.
+func (r *SweepResult) farthest(levels []*Level) int {
+	if r.Highest.Load == nil {
+		return len(levels) - 1
+	}
+	far := slices.MaxFunc(levels, func(a, b *Level) int {
+		return cmp.Compare(math.Abs(a.Load-*r.Highest.Load), math.Abs(b.Load-*r.Highest.Load))
+	})
+	return slices.Index(levels, far)
+}
+
 // mostCurves is how many levels have a curve of attainment over scale.
 const mostCurves = 6
 
@@ -430,8 +459,7 @@ func (r *SweepResult) Says() (says []string) {
 	h := &r.Highest
 	switch within := "within the contract (" + strings.Join(r.Contract, "; ") + ")"; {
 	case len(r.Contract) == 0:
-		says = append(says, r.Headline()+".",
-			"The highest load within a contract takes one, such as --clause 'p99 ttft <= 500ms'.")
+		says = append(says, r.Headline()+".")
 	case h.Load == nil && r.Unjudged() != nil:
 		says = append(says, r.Headline()+".")
 	case h.Load == nil:
@@ -456,7 +484,7 @@ func (r *SweepResult) Says() (says []string) {
 	default:
 		says = append(says, fmt.Sprintf("Knee: not found up to %s; power still grew (%s).", r.load(k.Load), k.Of))
 	}
-	return append(says, "Stopped: "+r.Stopped.Text+".")
+	return says
 }
 
 // intervalName is what the bounds of the highest load are.

@@ -72,7 +72,7 @@ func pretend(t *testing.T, p *pretended, loads ...float64) SweepResult {
 		t.Fatal(err)
 	}
 	s := Sweep{Target: p, Process: "constant", Ladder: Ladder{Loads: loads, Resolution: .05}, Duration: 5 * time.Second, Requests: 500, Warmup: "0s",
-		Confirm: true, Sustain: 6 * time.Second, StopTTFT: 10 * time.Second, Report: report.Options{Contract: &c}, Dir: t.TempDir()}
+		Confirm: true, Sustain: 6 * time.Second, StopTTFT: 10 * time.Second, Report: report.Options{Contract: &c}, Dir: dirOf(t)}
 	r, err := s.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -118,7 +118,7 @@ func TestSweepSearches(t *testing.T) {
 	}
 	p := &pretended{serves: 45, sends: 1000}
 	s := Sweep{Target: p, Process: "constant", Ladder: Ladder{Loads: []float64{20, 40, 80}, Resolution: .05}, Duration: 5 * time.Second, Requests: 300, Warmup: "0s",
-		Precision: .05, Budget: 700, Confirm: true, StopTTFT: 10 * time.Second, Report: report.Options{Contract: &c}, Dir: t.TempDir()}
+		Precision: .05, Budget: 700, Confirm: true, StopTTFT: 10 * time.Second, Report: report.Options{Contract: &c}, Dir: dirOf(t)}
 	r, err := s.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -165,7 +165,7 @@ func TestClientIsNotTheKnee(t *testing.T) {
 // else; what it measured then is kept.
 func TestUntrustedLevelsAreMeasuredAgain(t *testing.T) {
 	p := &pretended{serves: 1000, sends: 50}
-	s := Sweep{Target: p, Process: "constant", Ladder: Ladder{Loads: []float64{20, 80}}, Duration: 5 * time.Second, Warmup: "0s", StopTTFT: 10 * time.Second, Dir: t.TempDir()}
+	s := Sweep{Target: p, Process: "constant", Ladder: Ladder{Loads: []float64{20, 80}}, Duration: 5 * time.Second, Warmup: "0s", StopTTFT: 10 * time.Second, Dir: dirOf(t)}
 	r, err := s.Run(t.Context())
 	if err != nil || r.Untrusted() == nil {
 		t.Fatalf("%+v, %v", r, err)
@@ -175,7 +175,7 @@ func TestUntrustedLevelsAreMeasuredAgain(t *testing.T) {
 		t.Errorf("runs: %v, untrusted: %+v, %v", p.runs, r.Untrusted(), err)
 	}
 	for _, kept := range []string{"level-rate-80.untrusted-1", "level-rate-80.untrusted-2"} {
-		if _, err := result.Open(filepath.Join(s.Dir, kept, "results.parquet")); err != nil {
+		if _, err := result.Open(filepath.Join(s.Dir.dir, kept, "results.parquet")); err != nil {
 			t.Error(err)
 		}
 	}
@@ -193,11 +193,11 @@ func TestPassingStallIsNotTheEnd(t *testing.T) {
 // What a killed run left of a level is set aside, and the level measured again.
 func TestStoppedLevelsAreMeasuredAgain(t *testing.T) {
 	p := &pretended{serves: 1000, sends: 1000}
-	s := Sweep{Target: p, Process: "constant", Ladder: Ladder{Loads: []float64{20}}, Duration: 5 * time.Second, Warmup: "0s", StopTTFT: 10 * time.Second, Dir: t.TempDir()}
+	s := Sweep{Target: p, Process: "constant", Ladder: Ladder{Loads: []float64{20}}, Duration: 5 * time.Second, Warmup: "0s", StopTTFT: 10 * time.Second, Dir: dirOf(t)}
 	if _, err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	results := filepath.Join(s.Dir, "level-rate-20", "results.parquet")
+	results := filepath.Join(s.Dir.dir, "level-rate-20", "results.parquet")
 	journal, err := result.CreateJournal(result.JournalName(results), result.Run{Schema: result.Schema})
 	if err == nil {
 		err = errors.Join(journal.Close(), os.Remove(results))
@@ -209,7 +209,7 @@ func TestStoppedLevelsAreMeasuredAgain(t *testing.T) {
 	if err != nil || len(p.runs) != 2 || len(r.Levels) != 1 {
 		t.Errorf("runs: %v, %v", p.runs, err)
 	}
-	if _, err := os.Stat(filepath.Join(s.Dir, "level-rate-20.stopped-1", filepath.Base(result.JournalName(results)))); err != nil {
+	if _, err := os.Stat(filepath.Join(s.Dir.dir, "level-rate-20.stopped-1", filepath.Base(result.JournalName(results)))); err != nil {
 		t.Error(err)
 	}
 }
@@ -267,17 +267,17 @@ func TestInterval(t *testing.T) {
 // a seed of its own, which is the same in every sweep.
 func TestStopTTFTAndSeeds(t *testing.T) {
 	p := &pretended{serves: 30, sends: 1000}
-	s := Sweep{Target: p, Process: "constant", Ladder: Ladder{Loads: []float64{20, 40, 80}}, Duration: 5 * time.Second, Warmup: "0s", Seed: 7, StopTTFT: 500 * time.Millisecond, Dir: t.TempDir()}
+	s := Sweep{Target: p, Process: "constant", Ladder: Ladder{Loads: []float64{20, 40, 80}}, Duration: 5 * time.Second, Warmup: "0s", Seed: 7, StopTTFT: 500 * time.Millisecond, Dir: dirOf(t)}
 	r, err := s.Run(t.Context())
 	if err != nil || len(r.Levels) != 2 || r.Levels[1].Outcome != outcomeSaturated || r.Stopped.Code != stoppedSaturated {
 		t.Fatalf("%+v, %v", r.Levels, err)
 	}
-	s.Dir = t.TempDir()
+	s.Dir = dirOf(t)
 	again, err := s.Run(t.Context())
 	if err != nil || again.Levels[0].Seed != r.Levels[0].Seed || r.Levels[0].Seed == r.Levels[1].Seed {
 		t.Errorf("seeds %v, %v, then %v; %v", r.Levels[0].Seed, r.Levels[1].Seed, again.Levels[0].Seed, err)
 	}
-	s.Seed, s.Dir = 8, t.TempDir()
+	s.Seed, s.Dir = 8, dirOf(t)
 	if again, err = s.Run(t.Context()); err != nil || again.Levels[0].Seed == r.Levels[0].Seed {
 		t.Errorf("the seed of another sweep is the same; %v", err)
 	}
@@ -321,7 +321,7 @@ func TestAnswerIsWhatComesOut(t *testing.T) {
 	for seed, capacity := range []float64{33.1, 20.5, 50.5, 8.3, 29.7, 30.1} {
 		for _, clause := range []string{"", "p99 ttft <= 60s", "p95 ttft <= 2s"} {
 			s := Sweep{Target: queue{capacity}, Process: "poisson", Ladder: Ladder{Loads: []float64{5, 8, 10, 20, 21, 30, 34.1, 50, 51}, Resolution: .05}, Seed: uint64(seed),
-				Duration: 60 * time.Second, Requests: 150, Warmup: "10s", Confirm: true, Sustain: 300 * time.Second, StopTTFT: 100 * time.Second, Dir: t.TempDir()}
+				Duration: 60 * time.Second, Requests: 150, Warmup: "10s", Confirm: true, Sustain: 300 * time.Second, StopTTFT: 100 * time.Second, Dir: dirOf(t)}
 			if clause != "" {
 				c, err := contract.Parse("c", []byte("clauses: ["+clause+"]"))
 				if err != nil {

@@ -12,7 +12,7 @@ import (
 type sweepColumn struct {
 	head  string
 	of    func(l *Level) string
-	short int // which table of a short answer has it, counted from 1; 0 is none
+	short bool // a short answer has it
 }
 
 // columns are those of the table of levels.
@@ -24,22 +24,22 @@ func (r *SweepResult) columns() []sweepColumn {
 		return func(l *Level) string { return get(l.Sessions) }
 	}
 	return []sweepColumn{
-		{"sessions", func(l *Level) string { return cell(&l.Load) }, 1},
-		{"outcome", (*Level).outcome, 1},
-		{"sessions/s", of(func(s *LevelSessions) string { return page.OrDash(s.EndedPerS, page.Number) }), 1},
-		{"live", of(func(s *LevelSessions) string { return page.OrDash(s.LiveMean, page.Number) }), 0},
-		{"time p50", of(func(s *LevelSessions) string { return seconds(s.Time.P50) }), 1},
-		{"p95", of(func(s *LevelSessions) string { return seconds(s.Time.P95) }), 1},
-		{"±", (*Level).spread, 1},
-		{"server", of(func(s *LevelSessions) string { return page.OrDash(s.ServerMeanS, page.Number) }), 0},
-		{"success", of(func(s *LevelSessions) string { return page.OrDash(s.SuccessShare, page.Percent) }), 1},
-		{"TTFT p50", func(l *Level) string { return cell(l.TTFTDue.P50) }, 0},
-		{"TTFT p99", func(l *Level) string { return cell(l.TTFTDue.P99) }, 1},
-		{"TPOT p99", func(l *Level) string { return cell(l.TPOT.P99) }, 0},
-		{"tok/s", func(l *Level) string { return cell(l.Flow.OutputPerS) }, 1},
-		{"errors", (*Level).errors, 0},
-		{"in flight", func(l *Level) string { return cell(l.Flow.InFlight) }, 0},
-		{"n", of(func(s *LevelSessions) string { return fmt.Sprint(s.Measured) }), 0},
+		{"sessions", func(l *Level) string { return cell(&l.Load) }, true},
+		{"outcome", (*Level).outcome, true},
+		{"sessions/s", of(func(s *LevelSessions) string { return page.OrDash(s.EndedPerS, page.Number) }), true},
+		{"live", of(func(s *LevelSessions) string { return page.OrDash(s.LiveMean, page.Number) }), false},
+		{"time p50", of(func(s *LevelSessions) string { return seconds(s.Time.P50) }), true},
+		{"p95", of(func(s *LevelSessions) string { return seconds(s.Time.P95) }), true},
+		{"±", (*Level).spread, true},
+		{"server", of(func(s *LevelSessions) string { return page.OrDash(s.ServerMeanS, page.Number) }), false},
+		{"success", of(func(s *LevelSessions) string { return page.OrDash(s.SuccessShare, page.Percent) }), true},
+		{"TTFT p50", func(l *Level) string { return cell(l.TTFTDue.P50) }, false},
+		{"TTFT p99", func(l *Level) string { return cell(l.TTFTDue.P99) }, true},
+		{"TPOT p99", func(l *Level) string { return cell(l.TPOT.P99) }, false},
+		{"tok/s", func(l *Level) string { return cell(l.Flow.OutputPerS) }, true},
+		{"errors", (*Level).errors, false},
+		{"in flight", func(l *Level) string { return cell(l.Flow.InFlight) }, false},
+		{"n", of(func(s *LevelSessions) string { return fmt.Sprint(s.Measured) }), false},
 	}
 }
 
@@ -55,28 +55,28 @@ func thousandth(ms *float64) *float64 {
 func seconds(ms *float64) string { return page.OrDash(thousandth(ms), page.Number) }
 
 var sweepColumns = []sweepColumn{
-	{"rate", func(l *Level) string { return cell(&l.Load) }, 1},
-	{"outcome", (*Level).outcome, 1},
-	{"offered/s", func(l *Level) string { return cell(l.Flow.OfferedPerS) }, 0},
-	{"achieved/s", func(l *Level) string { return cell(l.Flow.AchievedPerS) }, 1},
-	{"tok/s", func(l *Level) string { return cell(l.Flow.OutputPerS) }, 1},
-	{"TTFT p50", func(l *Level) string { return cell(l.TTFTDue.P50) }, 1},
-	{"p95", func(l *Level) string { return cell(l.TTFTDue.P95) }, 1},
-	{"p99", func(l *Level) string { return cell(l.TTFTDue.P99) }, 1},
-	{"±", (*Level).spread, 1},
-	{"ITL p50", func(l *Level) string { return cell(l.ITL.P50) }, 2},
-	{"p95", func(l *Level) string { return cell(l.ITL.P95) }, 2},
-	{"p99", func(l *Level) string { return cell(l.ITL.P99) }, 2},
-	{"E2E p50", func(l *Level) string { return cell(l.E2E.P50) }, 2},
-	{"p95", func(l *Level) string { return cell(l.E2E.P95) }, 2},
-	{"p99", func(l *Level) string { return cell(l.E2E.P99) }, 2},
-	{"service TTFT p50", func(l *Level) string { return cell(l.TTFTSent.P50) }, 0},
-	{"service TTFT p99", func(l *Level) string { return cell(l.TTFTSent.P99) }, 0},
-	{"TPOT p50", func(l *Level) string { return cell(l.TPOT.P50) }, 0},
-	{"TPOT p99", func(l *Level) string { return cell(l.TPOT.P99) }, 0},
-	{"errors", (*Level).errors, 1},
-	{"in flight", func(l *Level) string { return cell(l.Flow.InFlight) }, 0},
-	{"n", func(l *Level) string { return fmt.Sprint(l.TTFTDue.Count) }, 0},
+	{"rate", func(l *Level) string { return cell(&l.Load) }, true},
+	{"outcome", (*Level).outcome, true},
+	{"offered/s", func(l *Level) string { return cell(l.Flow.OfferedPerS) }, false},
+	{"achieved/s", func(l *Level) string { return cell(l.Flow.AchievedPerS) }, true},
+	{"tok/s", func(l *Level) string { return cell(l.Flow.OutputPerS) }, true},
+	{"TTFT p50", func(l *Level) string { return cell(l.TTFTDue.P50) }, true},
+	{"p95", func(l *Level) string { return cell(l.TTFTDue.P95) }, true},
+	{"p99", func(l *Level) string { return cell(l.TTFTDue.P99) }, true},
+	{"±", (*Level).spread, true},
+	{"ITL p50", func(l *Level) string { return cell(l.ITL.P50) }, false},
+	{"p95", func(l *Level) string { return cell(l.ITL.P95) }, false},
+	{"p99", func(l *Level) string { return cell(l.ITL.P99) }, false},
+	{"E2E p50", func(l *Level) string { return cell(l.E2E.P50) }, false},
+	{"p95", func(l *Level) string { return cell(l.E2E.P95) }, false},
+	{"p99", func(l *Level) string { return cell(l.E2E.P99) }, false},
+	{"service TTFT p50", func(l *Level) string { return cell(l.TTFTSent.P50) }, false},
+	{"service TTFT p99", func(l *Level) string { return cell(l.TTFTSent.P99) }, false},
+	{"TPOT p50", func(l *Level) string { return cell(l.TPOT.P50) }, false},
+	{"TPOT p99", func(l *Level) string { return cell(l.TPOT.P99) }, false},
+	{"errors", (*Level).errors, true},
+	{"in flight", func(l *Level) string { return cell(l.Flow.InFlight) }, false},
+	{"n", func(l *Level) string { return fmt.Sprint(l.TTFTDue.Count) }, false},
 }
 
 // errors is the share of requests that failed.
@@ -112,21 +112,16 @@ func (l *Level) spread() string {
 }
 
 // table is the curve of latency over load, with the runs that confirm it named: all columns, or
-// those of a table of a short answer. Columns that say nothing are left out: errors where there are
+// those of a short answer. Columns that say nothing are left out: errors where there are
 // none, and what a closed loop offered, which is what it achieved.
-func (r *SweepResult) table(short int) (head []string, rows [][]string) {
+func (r *SweepResult) table(short bool) page.Table {
 	failed := slices.ContainsFunc(r.Levels, func(l Level) bool {
 		return l.Requests.ErrorShare != nil && *l.Requests.ErrorShare > 0
 	})
-	columns := slices.Clone(r.columns())
-	load := columns[0]
-	columns = slices.DeleteFunc(columns[1:], func(c sweepColumn) bool {
-		return short > 0 && c.short != short || c.head == "errors" && !failed || c.head == "offered/s" && r.Closed
+	columns := slices.DeleteFunc(slices.Clone(r.columns()), func(c sweepColumn) bool {
+		return short && !c.short || c.head == "errors" && !failed || c.head == "offered/s" && r.Closed
 	})
-	if len(columns) == 0 {
-		return nil, nil
-	}
-	columns = append([]sweepColumn{load}, columns...)
+	var t page.Table
 	for _, c := range columns {
 		switch {
 		case c.head == "rate" && r.Closed:
@@ -134,7 +129,11 @@ func (r *SweepResult) table(short int) (head []string, rows [][]string) {
 		case c.head == "sessions" && r.Unit == unitSessionRate:
 			c.head = "rate"
 		}
-		head = append(head, c.head)
+		align := page.Right
+		if c.head == "outcome" {
+			align = page.Left
+		}
+		t.Head, t.Align = append(t.Head, c.head), append(t.Align, align)
 	}
 	for _, l := range r.sorted() {
 		var row []string
@@ -147,9 +146,9 @@ func (r *SweepResult) table(short int) (head []string, rows [][]string) {
 		if l.Role != roleLevel {
 			row[0] += " " + l.Role
 		}
-		rows = append(rows, row)
+		t.Rows = append(t.Rows, row)
 	}
-	return head, rows
+	return t
 }
 
 // sorted are the levels by load, those that confirm after the ladder.

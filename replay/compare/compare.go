@@ -31,16 +31,13 @@ type Arm struct {
 
 // Options say how arms are compared. The zero value is good.
 type Options struct {
-	Primary     string    // the metric that decides; empty is [DefaultPrimary]
-	Alpha       float64   // of the primary metric; 0 is 0.01
-	FamilyAlpha float64   // of all others together; 0 is 0.05
-	Detect      float64   // a change, such as 0.03, to find the rounds for; 0 is none
-	AA          []RunPair // pairs of runs of the first arm's server against itself
-	Plan        *Plan     // of the rounds, made before the first; it names the primary metric and alpha
+	Primary     string  // the metric that decides; empty is [DefaultPrimary]
+	Alpha       float64 // of the primary metric; 0 is 0.01
+	FamilyAlpha float64 // of all others together; 0 is 0.05
+	Detect      float64 // a change, such as 0.03, to find the rounds for; 0 is none
+	Gate        bool    // it is for finding out whether the second arm is worse in anything
+	Plan        *Plan   // of the rounds, made before the first; it names the primary metric and alpha
 }
-
-// A RunPair is two runs of one round.
-type RunPair struct{ A, B report.Summary }
 
 // A Comparison says what tells servers apart, and what does not. A change is
 // relative (0.1: B is 10 % above A), of shares absolute. What cannot be said is
@@ -172,18 +169,10 @@ type Contrast struct {
 // Noise is how far a metric moves when nothing was changed, as a change: the
 // standard deviation of its differences.
 type Noise struct {
-	From string     `json:"from"` // aa_rounds, or successive_rounds of A
-	N    int        `json:"n"`    // differences
-	SD   float64    `json:"sd"`   // of them; of ratios, of their logarithms
-	P    *float64   `json:"p"`    // of A/A rounds: small where the order of a pair is in the figures
-	Each []*float64 `json:"each"` // changes from A to A; of A/A rounds
+	From string  `json:"from"` // successive_rounds of A
+	N    int     `json:"n"`    // differences
+	SD   float64 `json:"sd"`   // of them; of ratios, of their logarithms
 }
-
-// Values of [Noise.From].
-const (
-	noiseAA         = "aa_rounds"
-	noiseSuccessive = "successive_rounds"
-)
 
 // Check refuses options that make no sense.
 func (o Options) Check() error {
@@ -257,7 +246,9 @@ func Arms(arms []Arm, options Options) (Comparison, error) {
 			return Comparison{}, fmt.Errorf("the plan is of two servers and at most %s",
 				page.Many(int64(p.Rounds()), "round"))
 		}
-		c.Plan = p
+		if c.Plan = p; p.Clear != nil {
+			c.LeastRounds = p.Pilot
+		}
 	}
 	c.Tier = arms[0].Runs[0].Run.Tier
 	for _, arm := range arms {
@@ -321,7 +312,7 @@ func contrasts(a, b Arm, o Options) Versus {
 			}
 			continue // such as goodput without objectives
 		}
-		c.Noise = noiseOf(&m, a.Runs, o.AA)
+		c.Noise = noiseOf(&m, a.Runs)
 		if c.Rounds > 0 {
 			slices.Sort(as)
 			slices.Sort(bs)
@@ -383,8 +374,9 @@ func (c *Comparison) correct() {
 			alpha := family.alpha
 			if c.Plan != nil && family.primary {
 				alpha = c.Plan.level(len(members[i].AEach))
+				members[i].P = cmp.Or(c.Plan.Clear, members[i].P)
 			}
-			members[i].Significant = adjusted <= alpha*(1+1e-9) && members[i].Rounds >= minRounds
+			members[i].Significant = *members[i].P <= alpha*(1+1e-9) && members[i].Rounds >= minRounds
 		}
 	}
 }
@@ -442,33 +434,17 @@ func (c *Comparison) plan(o Options) {
 	})
 }
 
-// noiseOf is the noise of a metric: of A/A rounds where there are, else of
-// successive rounds of A.
-func noiseOf(m *metric, runs []report.Summary, aa []RunPair) *Noise {
-	n := Noise{From: noiseAA}
+// noiseOf is the noise of a metric, from each round of A to the next.
+func noiseOf(m *metric, runs []report.Summary) *Noise {
 	var differences []float64
-	for i := range aa {
-		d, ok := m.difference(aa[i].A.Figure(m.Figure), aa[i].B.Figure(m.Figure))
-		if ok {
+	for i := 1; i < len(runs); i++ {
+		if d, ok := m.difference(runs[i-1].Figure(m.Figure), runs[i].Figure(m.Figure)); ok {
 			differences = append(differences, d)
-			n.Each = append(n.Each, report.Rounded(m.change(d), 1e9))
 		}
 	}
-	if len(aa) == 0 {
-		n.From = noiseSuccessive
-		for i := 1; i < len(runs); i++ {
-			if d, ok := m.difference(runs[i-1].Figure(m.Figure), runs[i].Figure(m.Figure)); ok {
-				differences = append(differences, d)
-			}
-		}
-	}
-	if n.N = len(differences); n.N < 2 {
+	if len(differences) < 2 {
 		return nil
 	}
-	_, n.SD = stat.MeanStdDev(differences, nil)
-	n.SD = *report.Rounded(n.SD, 1e9)
-	if n.From == noiseAA {
-		n.P = trace.Ptr(signedRank(differences).P)
-	}
-	return &n
+	_, sd := stat.MeanStdDev(differences, nil)
+	return &Noise{From: "successive_rounds", N: len(differences), SD: *report.Rounded(sd, 1e9)}
 }

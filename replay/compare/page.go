@@ -138,11 +138,7 @@ func (c *Comparison) facts() (out []page.Fact) {
 		put("Minimum detectable effect", size(m, *m.Detectable), "power "+page.Number(c.Power))
 	}
 	if m.Noise != nil {
-		from := "from round to round"
-		if m.Noise.From == noiseAA {
-			from = "of A against itself"
-		}
-		put("Noise", size(m, m.Noise.SD), "SD "+from)
+		put("Noise", size(m, m.Noise.SD), "SD from round to round")
 	}
 	return out
 }

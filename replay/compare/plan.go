@@ -32,6 +32,9 @@ type Plan struct {
 	Needed  int      `json:"rounds_needed,omitempty"` // to find Detect with the power
 	Power   *float64 `json:"power"`                   // with which the rounds find Detect
 
+	// Clear is the p of the pilot rounds where they decide by themselves, see [clearAlpha]; null where they do not.
+	Clear *float64 `json:"clear_p,omitempty"`
+
 	Looks  []int     `json:"looks"`  // rounds after which the verdict may come; the last has all rounds
 	Levels []float64 `json:"levels"` // the largest p that is a verdict at each
 
@@ -115,9 +118,13 @@ func NewPlan(pilot []Arm, options Options, rounds int) (Plan, error) {
 		if len(pilot) != 2 || p.Pilot < leastPilot || len(pilot[1].Runs) != p.Pilot {
 			return p, fmt.Errorf("a pilot has %d rounds of two servers at least", leastPilot)
 		}
-		if err := p.choose(pilot[0].Runs, pilot[1].Runs, options.Primary); err != nil {
+		if err := p.choose(pilot[0].Runs, pilot[1].Runs, options); err != nil {
 			return p, err
 		}
+	}
+	if p.Clear != nil {
+		p.Looks, p.Levels = []int{p.Pilot}, []float64{clearAlpha}
+		return p, nil
 	}
 	var d design
 	if p.Detect > 0 {
@@ -154,10 +161,12 @@ func NewPlan(pilot []Arm, options Options, rounds int) (Plan, error) {
 
 // choose takes the primary metric, if none is asked for: one whose differences spread least,
 // or no more than [alike], and which so finds a change of a given size in the fewest rounds.
-func (p *Plan) choose(a, b []report.Summary, asked string) error {
+func (p *Plan) choose(a, b []report.Summary, options Options) error {
+	asked := options.Primary
 	of := map[string]float64{}
 	at := detectable(DefaultRounds, p.Alpha)
 	// differ is false where both sides of every round were the same.
+	each := map[string][]float64{}
 	spreadOf := func(m *metric) (sd float64, ok, differ bool) {
 		var differences []float64
 		for i := range a {
@@ -169,6 +178,7 @@ func (p *Plan) choose(a, b []report.Summary, asked string) error {
 			return 0, false, false
 		}
 		_, sd = stat.MeanStdDev(differences, nil)
+		each[m.name] = differences
 		return sd, true, sd > 0 || differences[0] != 0
 	}
 	least := math.Inf(1)
@@ -201,10 +211,32 @@ func (p *Plan) choose(a, b []report.Summary, asked string) error {
 		at := slices.IndexFunc(p.Candidates, func(c Candidate) bool { return of[c.Metric] <= alike*least })
 		p.Primary, p.Chosen = p.Candidates[at].Metric, true
 	}
+	p.Clear = clear(each[p.Primary], len(p.Candidates))
+	if f, err := figure.Parse(p.Primary, comparable); err == nil && options.Gate &&
+		(stat.Mean(each[p.Primary], nil) > 0) == (f.Better == figure.Higher) {
+		p.Clear = nil // B is better, and may be worse in what users feel
+	}
 	if sd, ok := of[p.Primary]; ok {
 		p.SD, p.UpperSD = report.Rounded(sd, 1e9), report.Rounded(upperSD(sd, p.Pilot), 1e9)
 	} else if p.Detect > 0 { // every round was the same on both sides
 		p.SD, p.UpperSD = trace.Ptr(0.0), trace.Ptr(0.0)
+	}
+	return nil
+}
+
+// clearAlpha is the largest p by which pilot rounds decide, after a correction for all metrics that they may choose
+// from: a change of some seven times the spread of six rounds. It is what such an end adds to alpha.
+const clearAlpha = 1e-4
+
+// clear is the p of the t-test of the differences in pilot rounds, corrected for as many metrics; nil where more
+// rounds have to tell.
+func clear(differences []float64, metrics int) *float64 {
+	t := pairedT(differences)
+	if t == nil || len(differences) < minRounds {
+		return nil
+	}
+	if p := t.P * float64(max(metrics, 1)); p <= clearAlpha {
+		return &p
 	}
 	return nil
 }
@@ -231,6 +263,9 @@ func (p *Plan) String() string {
 			page.Many(int64(p.Pilot), "pilot round"))
 	default:
 		fmt.Fprintf(&s, "%s decides.", label)
+	}
+	if p.Clear != nil {
+		return s.String() + " They decide it already."
 	}
 	s.WriteString(" Being significantly worse in " + guardNames() + ", decides too.")
 	if p.Detect > 0 {

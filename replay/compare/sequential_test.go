@@ -202,3 +202,42 @@ func TestComparisonByPlan(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Pilot rounds decide by themselves where the change is many times their spread, whoever asked for the metric; a
+// gate goes on where B is better. Where nothing differs they hardly ever do.
+func TestPilotDecides(t *testing.T) {
+	for _, c := range []struct {
+		times float64
+		gate  bool
+		clear bool
+	}{{1.2, false, true}, {1.2, true, true}, {0.8, false, true}, {0.8, true, false}, {1.001, false, false}} {
+		o := Options{Gate: c.gate}
+		pilot := unresampled(armsOf(t, 6, c.times, 0.003))
+		p, err := NewPlan(pilot, o, 10)
+		if err != nil || (p.Clear != nil) != c.clear {
+			t.Errorf("%+v: %+v, %v", c, p, err)
+			continue
+		}
+		if p.Clear == nil {
+			continue
+		}
+		o.Plan = &p
+		v := compared(t, pilot, o).Versus[0]
+		if want := map[bool]string{true: Worse, false: better}[c.times > 1]; v.Decision != want || v.Rounds != 6 {
+			t.Errorf("%+v: %s, %s", c, v.Decision, v.Text)
+		}
+	}
+	rng, decided := rand.New(rand.NewPCG(1, 2)), 0
+	for range 20_000 {
+		differences := make([]float64, 6)
+		for i := range differences {
+			differences[i] = rng.NormFloat64()
+		}
+		if clear(differences, 1) != nil {
+			decided++
+		}
+	}
+	if decided > 10 { // 2 are expected
+		t.Errorf("%d of 20,000 pilots without a difference decide", decided)
+	}
+}

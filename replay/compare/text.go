@@ -180,14 +180,6 @@ func (c *Comparison) reading() (says []string) {
 	confidence := page.Percent(c.Confidence)
 	switch c.Kind {
 	case kindRounds:
-		noise := fmt.Sprintf("one round of %s to the next", c.A)
-		for i := range c.Versus {
-			for _, m := range c.Versus[i].Metrics {
-				if m.Noise != nil && m.Noise.From == noiseAA { // all metrics have it from the same runs
-					noise = fmt.Sprintf("one run of %s to another of its round (A/A)", c.A)
-				}
-			}
-		}
 		says = append(says, fmt.Sprintf(
 			"Figures are medians over the rounds; latencies are response times, from the schedule. The change is the "+
 				"Hodges-Lehmann estimate with its %s CI. "+
@@ -196,9 +188,10 @@ func (c *Comparison) reading() (says []string) {
 				"Being worse in any of these decides too, at alpha %s over all of them by flipping the signs of "+
 				"whole rounds: "+guardNames()+". "+
 				"The paired t-test and Cohen's dz beside it decide nothing. MDE is the minimum detectable effect: a "+
-				"smaller change is found in less than %s of the cases. Noise is the standard deviation from %s.",
+				"smaller change is found in less than %s of the cases. Noise is the standard deviation from one round of %s to the "+
+				"next.",
 			confidence, page.Number(c.Alpha), page.Number(c.FamilyAlpha), page.Number(c.Alpha),
-			page.Percent(c.Power), noise))
+			page.Percent(c.Power), c.A))
 	case kindSingle:
 		says = append(says, "Figures are those of the two runs; latencies are response times, from the schedule.")
 	case kindProduction:

@@ -25,7 +25,6 @@ const (
 	warnValues       = "values_missing"
 	warnFewSessions  = "few_sessions"
 	warnTooFewRounds = "too_few_rounds"
-	warnNoise        = "aa_differs"
 	warnJoin         = "rows_left_out"
 )
 
@@ -196,11 +195,6 @@ func (c *Comparison) resultWarnings() {
 			}
 			if r := m.Resampled; r != nil && r.Clusters < 50 {
 				few = r.Clusters
-			}
-			if m.Primary && m.Noise != nil && m.Noise.P != nil && *m.Noise.P <= c.Alpha {
-				warn(warnNoise, "%s differs between %s and itself (p %s over %s of A against A): the order of a "+
-					"pair, or drift, is in the figures",
-					m.Label, c.A, equals(m.Noise.P), page.Many(int64(m.Noise.N), "round"))
 			}
 		}
 		if len(missing) > 0 && c.Kind != kindProduction {

@@ -53,6 +53,9 @@ var departures = []departure{
 	{"serve", "cache-tokens", "--kv-tokens is the KV memory of the engine, and its prefix cache"},
 	{"", "profile-server", "curl -X POST SERVER/start_profile and /stop_profile, before and after a replay, run the " +
 		"profiler of vLLM or SGLang"},
+	{"bench", "force", "delete the directory, or choose another one with -o"},
+	{"compare", "aa-rounds", "compare a server with itself: give its address as --url-a and --url-b"},
+	{"compare", "aa", "compare a server with itself: name its results as --a and --b"},
 	{"bench", "accuracy", "a grader such as lm-evaluation-harness asks the server questions; bench measures its speed"},
 }
 

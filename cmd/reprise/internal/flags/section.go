@@ -55,7 +55,7 @@ func (s Section) mark(name string) {
 	flag := s.fl.Lookup(name)
 	flag.Annotations = map[string][]string{titleOf: {s.title}}
 	flag.Usage = cmp.Or(flag.Usage, settingRows[name].help)
-	if IsSettingOf(s.fl.Name(), name) {
+	if isSettingOf(s.fl.Name(), name) {
 		flag.Annotations[cli.Setting], flag.Hidden = nil, true
 	} else if s.everyday {
 		flag.Annotations[everydayIn] = nil

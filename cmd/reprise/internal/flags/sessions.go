@@ -5,8 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/pflag"
-
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay"
 	"reprise/replay/bench"
@@ -62,24 +60,6 @@ func RegisterSessions(rest Section, f *bench.SessionSettings) {
 	rest.DurationVar(&f.SessionIdleCap, "session-idle-cap", 0, "")
 	rest.NumberVar(&f.ThinkScale, "think-scale", 1, "")
 	rest.NumberVar(&f.ToolScale, "tool-scale", 1, "")
-}
-
-// SessionFlags are the flags that ask for settings, as names and values, but for those that are
-// the default.
-func SessionFlags(s bench.SessionSettings) (out [][2]string) {
-	var is bench.SessionSettings
-	fl := pflag.NewFlagSet("", pflag.ContinueOnError)
-	_, rest := Sections(fl, LoadFlags)
-	rest.IntVar(&is.MaxSessions, "max-sessions", 0, "")
-	RegisterSessions(rest, &is)
-	rest.StringVar(&is.TrajectoryStart, "trajectory-start", "", "")
-	is = s // the flags print what they point to
-	fl.VisitAll(func(flag *pflag.Flag) {
-		if value := flag.Value.String(); value != flag.DefValue {
-			out = append(out, [2]string{flag.Name, value})
-		}
-	})
-	return out
 }
 
 // checkSessions refuses flags that cannot be used together.

@@ -37,8 +37,8 @@ var settingRows = func() map[string]settingRow {
 // setUsage is the help of --set.
 const setUsage = "`NAME=VALUE` of a setting, see --help-all; repeatable"
 
-// IsSettingOf tells whether a name is a setting of a command.
-func IsSettingOf(command, name string) bool {
+// isSettingOf tells whether a name is a setting of a command.
+func isSettingOf(command, name string) bool {
 	row, is := settingRows[name]
 	return is && command != "" && (len(row.commands) == 0 || slices.Contains(row.commands, command))
 }

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -70,7 +69,7 @@ func (f *Frontier) Check(cmd *cobra.Command) error {
 
 // ofFrontier are the flags that a frontier takes beside those of simulated engines and of
 // endpoints.
-var ofFrontier = []string{"frontier", "lengths", "concurrencies", "rates", "level-duration", "level-requests", "watts",
+var ofFrontier = []string{"frontier", "lengths", "concurrencies", "level-requests", "watts",
 	"price-per-gpu-hour", "seed", "output", "json", "html", "overwrite", "details", "quiet", "config",
 	"set"}
 
@@ -78,8 +77,6 @@ var ofFrontier = []string{"frontier", "lengths", "concurrencies", "rates", "leve
 type FrontierAsk struct {
 	Trials        *Trials
 	Concurrencies []string
-	Rates         []string
-	Duration      time.Duration // of a level of a rate
 	Requests      int64         // of a level
 	Limits        report.Limits // beyond which a run at a server is not trusted
 	About         string        // what servers are measured with
@@ -98,9 +95,6 @@ func (f *Frontier) Run(cmd *cobra.Command, ask FrontierAsk) (r bench.FrontierRes
 		if earlier[i], err = readFrontier(path); err != nil {
 			return r, err
 		}
-	}
-	if ask.Duration <= 0 || ask.Requests < 0 {
-		return r, cli.Usagef("--level-duration and --level-requests: a level lasts some time")
 	}
 	work, err := f.plan(cmd, &ask, servers)
 	if err != nil {
@@ -136,7 +130,7 @@ func (f *Frontier) Run(cmd *cobra.Command, ask FrontierAsk) (r bench.FrontierRes
 // plan is what the flags ask to be measured: no engine where only earlier frontiers are to be
 // laid over each other.
 func (f *Frontier) plan(cmd *cobra.Command, ask *FrontierAsk, servers bool) (work bench.Frontier, err error) {
-	work.Duration, work.Requests, work.Report = ask.Duration, ask.Requests, report.Options{Limits: ask.Limits}
+	work.Requests, work.Report = ask.Requests, report.Options{Limits: ask.Limits}
 	for _, text := range f.lengths {
 		c, err := bench.ParseLengthClass(text)
 		if err != nil {
@@ -153,13 +147,6 @@ func (f *Frontier) plan(cmd *cobra.Command, ask *FrontierAsk, servers bool) (wor
 			return work, cli.Usagef("--concurrencies: %v", err)
 		}
 		work.Concurrencies = append(work.Concurrencies, int(n))
-	}
-	for _, text := range ask.Rates {
-		rate, err := quantity.Rate(text)
-		if err != nil {
-			return work, cli.Usagef("--rates: %v", err)
-		}
-		work.Rates = append(work.Rates, rate)
 	}
 	if work.Seed, err = strconv.ParseUint(cmp.Or(ask.Trials.Live.Prompts.Seed, "1"), 10, 64); err != nil {
 		return work, cli.Usagef("--seed: want a number")
@@ -211,19 +198,26 @@ func (f *Frontier) measure(cmd *cobra.Command, work bench.Frontier,
 		if !cmd.Flags().Changed("level-requests") {
 			work.Requests = bench.ServerRequests
 		}
-		if work.Dir = ask.Dir; work.Dir == "" {
-			if work.Dir, err = os.MkdirTemp("", "reprise-frontier-"); err != nil {
+		dir := ask.Dir
+		if dir == "" {
+			if dir, err = os.MkdirTemp("", "reprise-frontier-"); err != nil {
 				return r, err
 			}
-			defer func() { err = errors.Join(err, os.RemoveAll(work.Dir)) }()
+			defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 		}
+		if work.Dir, err = bench.Continue(dir, "frontier", work.Seed); err != nil {
+			return r, err
+		}
+		defer work.Dir.Close()
+		levels := "levels until throughput grows no more"
+		if n := len(work.Concurrencies); n > 0 {
+			levels = page.Many(int64(n), "level")
+		}
+		cli.Notef(cmd, "estimate: %s for each server and each of %d length classes, as long as the server takes", levels,
+			len(work.Classes))
 		work.ToldLevel = func(engine, class string, p bench.FrontierPoint) {
-			load := fmt.Sprintf("%d in flight", p.Concurrency)
-			if p.Rate > 0 {
-				load = page.Number(p.Rate) + " req/s"
-			}
-			cli.Stepf(cmd, "%s, %s, %s: %s tok/s/user, %s tok/s/GPU", engine, class, load, page.Number(p.PerUser),
-				page.Number(p.OutputPerGPU))
+			cli.Stepf(cmd, "%s, %s, %d in flight: %s tok/s/user, %s tok/s/GPU", engine, class, p.Concurrency,
+				page.Number(p.PerUser), page.Number(p.OutputPerGPU))
 		}
 	} else {
 		bar := cli.NewProgress(cmd)
@@ -233,7 +227,7 @@ func (f *Frontier) measure(cmd *cobra.Command, work bench.Frontier,
 	}
 	r, err = work.Run(cmd.Context())
 	switch {
-	case err != nil && cmd.Context().Err() != nil && work.Dir != "" && ask.Dir != "":
+	case err != nil && cmd.Context().Err() != nil && work.Dir != nil && ask.Dir != "":
 		err = fmt.Errorf("interrupted; the levels so far are in %s: run the same command again to continue", ask.Dir)
 	case err != nil && cmd.Context().Err() != nil:
 		err = errors.New("interrupted: nothing is kept of a frontier that is not complete")
@@ -246,16 +240,23 @@ func (f *Frontier) measure(cmd *cobra.Command, work bench.Frontier,
 // frontierFile is the name of a frontier in its directory.
 const frontierFile = "frontier.json"
 
-// readFrontier reads an earlier frontier.
+// readFrontier reads an earlier frontier, or the runs of a directory as one.
 func readFrontier(path string) (r bench.FrontierResult, err error) {
 	file := path
 	if info, err := objectstore.Stat(path); err == nil && info.IsDir() {
 		file = objectstore.Join(path, frontierFile)
 	}
 	in, err := objectstore.Open(file)
+	if errors.Is(err, fs.ErrNotExist) && file != path {
+		if e, err := bench.Open(path); err == nil {
+			return e.Frontier()
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return r, err
+		}
+	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return r, cli.Usagef("--frontier makes its own requests, see --lengths, and an argument is the directory of "+
-			"an earlier frontier (-o): there is no file %s", file)
+		return r, cli.Usagef("--frontier makes its own requests, see --lengths, and an argument is a directory that "+
+			"sweep, bench or compare wrote (-o): there is no file %s", file)
 	}
 	if err != nil {
 		return r, err

@@ -3,6 +3,7 @@ package runs
 import (
 	"cmp"
 	"context"
+	"net/url"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -61,6 +62,19 @@ func (f *Trials) Register(cmd *cobra.Command) {
 	everyday, _ := flags.Sections(cmd.Flags(), flags.ResultsFlags)
 	everyday.Bool("quiet", false, "no progress")
 	flags.Demote(cmd.Flags(), "tokenizer", "timeout", "header", "api-key-env", "costs")
+}
+
+// Name is what the flags name, in short: a preset, an endpoint's address, or a model.
+func (f *Trials) Name() string {
+	if preset := f.Simulated.Engine.Preset; preset != "" {
+		return shortName(preset)
+	}
+	if len(f.Live.Target.URLs) > 0 {
+		if u, err := url.Parse(f.Live.Target.URLs[0]); err == nil && u.Host != "" {
+			return u.Host
+		}
+	}
+	return cmp.Or(f.Live.Target.Model, "endpoint")
 }
 
 // MeasureServers has servers scraped that have metrics, also when no flag asks.

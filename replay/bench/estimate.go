@@ -1,0 +1,125 @@
+package bench
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"reprise/trace"
+	"reprise/trace/arrival"
+	"reprise/trace/page"
+)
+
+// An Estimate says before the first of several runs how long they will send. It is at most so long: levels end at
+// saturation, and a comparison once it is decided.
+type Estimate struct {
+	Runs    int
+	Sending time.Duration // of the runs that end by the clock, with the pauses between all
+	Open    int           // runs that last as long as the server takes
+}
+
+// EstimateOf is the estimate of trials with a pause between two.
+func EstimateOf(trials []Trial, rest time.Duration) (e Estimate, err error) {
+	spans := map[string]workloadSpan{}
+	for i := range trials {
+		t := &trials[i]
+		span, ok := spans[t.Workload]
+		if !ok && t.Duration == 0 {
+			if span, err = spanOf(t.Workload); err != nil {
+				return e, err
+			}
+			spans[t.Workload] = span
+		}
+		if e.Runs++; e.Runs > 1 {
+			e.Sending += rest
+		}
+		if takes := t.takes(span); takes > 0 {
+			e.Sending += takes
+		} else {
+			e.Open++
+		}
+	}
+	return e, nil
+}
+
+// String is the estimate in words; "" where there is nothing to make.
+func (e Estimate) String() string {
+	if e.Runs == 0 {
+		return ""
+	}
+	out := "at most " + page.Many(int64(e.Runs), "run")
+	if e.Sending > 0 {
+		out += fmt.Sprintf(", %v of sending", e.Sending.Round(time.Second))
+	}
+	if e.Open > 0 {
+		out += fmt.Sprintf("; %d of them last as long as the server takes", e.Open)
+	}
+	return out
+}
+
+// A workloadSpan is how many requests a workload has, over which time.
+type workloadSpan struct {
+	rows  int64
+	lasts time.Duration
+}
+
+func spanOf(path string) (s workloadSpan, err error) {
+	w, err := trace.Open(path)
+	if err != nil {
+		return s, err
+	}
+	defer w.Close()
+	arrivals, err := trace.Columns[trace.Arrival](w)
+	if err != nil {
+		return s, err
+	}
+	return s, trace.Each(arrivals, func(_ int64, r *trace.Arrival) error {
+		s.rows, s.lasts = s.rows+1, max(s.lasts, time.Duration(r.ArrivalNS))
+		return nil
+	})
+}
+
+// takes is how long a trial sends; 0 where only the server can tell.
+func (t *Trial) takes(w workloadSpan) time.Duration {
+	rows, share := float64(w.rows), 1.0
+	if t.Rows > 0 && t.Rows < w.rows {
+		share = float64(t.Rows) / rows
+	}
+	switch {
+	case t.Duration > 0:
+		return t.Duration
+	case t.Load.Concurrency > 0 || t.Load.bySession() || t.Load.Rate == allAtOnce:
+		return 0
+	case t.Load.Rate != "":
+		process, err := arrival.ParseProcess(t.Load.Rate)
+		if err != nil || !(process.Rate() > 0) {
+			return 0
+		}
+		return time.Duration(min(rows*share/process.Rate()*1e9, math.MaxInt64/2))
+	case t.Load.Speed > 0:
+		return time.Duration(float64(w.lasts) * share / t.Load.Speed)
+	}
+	return time.Duration(float64(w.lasts) * share)
+}
+
+// Estimate is that of the levels that a sweep names, with the runs that confirm the highest load; of one that searches
+// it has no runs.
+func (s *Sweep) Estimate() (Estimate, error) {
+	var trials []Trial
+	for _, load := range s.Ladder.Loads {
+		t, err := s.trial(roleLevel, load, s.Duration, newMeasurement(&s.Report, s.Sessions != nil))
+		if err != nil {
+			return Estimate{}, err
+		}
+		trials = append(trials, t)
+	}
+	if n := len(trials); n > 0 && s.Confirm && s.Precision == 0 {
+		trials = append(trials, trials[n-1])
+		if s.Sustain > 0 {
+			t := trials[n-1]
+			t.Duration += max(s.Sustain-s.Duration, 0)
+			trials = append(trials, t)
+		}
+	}
+	return EstimateOf(trials, 0)
+}
