@@ -194,39 +194,19 @@ func (f *benchFlags) writeList(cmd *cobra.Command) error {
 
 // writePlan prints the runs that a suite would make.
 func (f *benchFlags) writePlan(cmd *cobra.Command, plan []bench.PlannedRun) error {
-	o := cli.TextOptions(cmd, "All runs, with their directories: --details.")
-	p := textpage.New(o)
+	t := page.Table{Head: []string{"run", "load", "", "workload", "directory"}}
 	complete := 0
-	head, rows := []string{"run", "load", "", "workload", "directory"}, [][]string{}
 	for _, r := range plan {
-		row := []string{r.Row, r.Load, "", r.Workload, r.Dir}
-		if len(f.models) > 1 {
-			row[0] = r.Model + ", " + r.Row
-		}
+		row := []string{r.Model + ", " + r.Row, r.Load, "", r.Workload, r.Dir}
 		if r.Complete {
 			complete++
 			row[2] = "complete"
 		}
-		rows = append(rows, row)
+		t.Rows = append(t.Rows, row)
 	}
-	p.Line("", fmt.Sprintf("Dry run: nothing was sent. %s, %d of them complete.",
-		page.Many(int64(len(plan)), "run"), complete))
-	if o.Details {
-		p.Table("", head, rows)
-	} else {
-		for i := range rows {
-			rows[i] = rows[i][:3]
-		}
-		const most = textpage.AnswerLines - 6
-		p.Columns(head[:3], rows[:min(len(rows), most)])
-		if more := len(rows) - most; more > 0 {
-			p.Line("", "and "+page.Many(int64(more), "more run"))
-		}
-		p.Blank()
-		p.Line("", o.Rest)
-	}
-	_, err := p.WriteTo(cmd.OutOrStdout())
-	return err
+	p := page.Page{Title: "Runs", Table: &t, Headline: fmt.Sprintf("Dry run: nothing was sent. %s, %d of them complete",
+		page.Many(int64(len(plan)), "run"), complete)}
+	return p.WriteText(cmd.OutOrStdout(), cli.TextOptions(cmd, "All runs: --details."))
 }
 
 func (f *benchFlags) run(cmd *cobra.Command, arg string) error {

@@ -2,7 +2,9 @@
 // together.
 //
 //  1. A [Trial] is one run: a workload under a load. A [Target] makes it: a live
-//     endpoint by a replay, or an engine in virtual time (see [Simulation]).
+//     endpoint by a replay, or an engine in virtual time (see [Simulation]). A [Dir] keeps it
+//     under its [Keys]; an [Experiment] is what a directory holds, whichever command wrote it,
+//     and is read as a table, as arms of a comparison, as a sweep or as a frontier.
 //  2. Every trial ends in a results file, whichever target made it, and [Summarise]
 //     reads it as package report reads any other. So each run of a sweep can be read,
 //     compared and judged like one that was made by hand.
@@ -10,8 +12,7 @@
 //     of the latency curve, and the highest load that holds a contract.
 //  4. [Plan] computes instances, GPUs and cost from a sweep. [Compare] sets a summary
 //     beside a prediction from bandwidth and arithmetic.
-//  5. A [SuiteRun] makes the rows of a [Suite] against several servers or engines. It
-//     writes to a directory; a run that was stopped continues there.
+//  5. A [SuiteRun] makes the rows of a [Suite] against several servers or engines.
 //  6. A [Frontier] compares engines in virtual time: throughput per GPU against
 //     interactivity, and the cost and energy of a token.
 //  7. A [Served] target starts an engine by a [ServeCommand], and stops it.
@@ -20,8 +21,11 @@
 //
 //   - trial.go: a Trial and its Load, as --rate and suites write it; summarising a
 //     results file with the servers' metrics beside it
-//   - sweep.go: making a sweep: each level's run, going on with a sweep that was stopped,
-//     confirming the highest load
+//   - dir.go: the directory of an experiment: its state file, which trials are whole, making those that
+//     are missing; directories of earlier versions
+//   - reading.go: an experiment as a table, as pairs of servers, as a sweep, as a frontier
+//   - estimate.go: how long several runs will send
+//   - sweep.go: making a sweep: each level's run, confirming the highest load
 //   - sessions.go: sweeps by session: settings, what a level measures and whether sessions pile
 //     up, ranges of loads
 //   - sweepladder.go: which load is measured next: the levels by default, an adaptive
@@ -33,7 +37,6 @@
 //   - sweepsearch.go: the search for the highest load, with an interval
 //   - sweepresult.go: a SweepResult and its JSON: the highest load and its interval, the
 //     knee, why the sweep stopped, new prices
-//   - sweeptext.go: a sweep as text: the highest load and the levels around it
 //   - sweeppage.go: a sweep as a page: headline, sentences and plots
 //   - sweeptable.go: the table of levels, for pages and terminals: its columns, marks and order
 //   - frontier.go: a Frontier: length classes crossed with requests in flight, the levels of each
@@ -54,8 +57,6 @@
 //   - suiteread.go: reading a suite from YAML: its keys, bounds, defaults of all rows
 //   - suiterun.go: making the runs of a suite, row by row and server by server, and
 //     listing them for --dry-run
-//   - suitestate.go: the directory of a suite: its lock, suite.json, which runs are
-//     complete, going on with it
 //   - suiteresult.go: the outcome of a suite: figures over repeats, changes and regressions against
 //     a baseline, contracts, hypotheses
 //   - suitepage.go: a suite as a page: the table across rows, and the table

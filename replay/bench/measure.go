@@ -73,52 +73,6 @@ type measurement struct {
 	sessions  []report.SessionTime // of the last run
 	share     float64              // of its sessions, that these are
 	main      *figureOf            // what a precision is of, without a contract
-
-	// objectives are those of the report, or what the contract asks of single requests;
-	// scales are how often each request meets them when they are multiplied by a factor:
-	// counts up to each of attainmentScales, and of all requests.
-	objectives report.SLO
-	scales     []int64
-	judged     int64
-}
-
-// attainmentScales are the factors by which objectives are multiplied.
-var attainmentScales = []float64{.25, .35, .5, .7, .85, 1, 1.2, 1.4, 2, 2.8, 4, 8}
-
-// An Attainment is the share of requests that meet all objectives when each of these is
-// multiplied by a scale, from schedule. Requests that failed meet none.
-type Attainment struct {
-	Scale float64 `json:"scale"`
-	Share float64 `json:"share"`
-}
-
-// scale counts a request. It is also one that failed.
-func (m *measurement) scale(run *result.Run, r *result.Result) {
-	end, _ := report.OutcomeOf(r)
-	before, after := run.Window.Holds(r)
-	if m.objectives.Empty() || before || after || end != report.Succeeded && end != report.Failed {
-		return
-	}
-	if m.judged++; end == report.Failed {
-		return
-	}
-	d := report.Derive(r)
-	needs := d.Scale(&m.objectives, report.FromDue)
-	for i, scale := range attainmentScales {
-		if needs <= scale {
-			m.scales[i]++
-		}
-	}
-}
-
-// attainment is the curve of all runs, nil without objectives.
-func (m *measurement) attainment() (out []Attainment) {
-	for i, n := range m.scales {
-		if m.judged > 0 {
-			out = append(out, Attainment{attainmentScales[i], *report.Ratio(n, m.judged)})
-		}
-	}
-	return out
 }
 
 // ttftPercentiles are those of every level that have intervals.
@@ -137,12 +91,8 @@ func newMeasurement(o *report.Options, bySession bool) *measurement {
 			m.figures = append(m.figures, m.main)
 		}
 	}
-	m.objectives, m.scales = o.SLO, make([]int64, len(attainmentScales))
 	if m.terms == nil {
 		return m
-	}
-	if m.objectives.Empty() {
-		m.objectives = m.terms.Objectives()
 	}
 	for i := range m.terms.Clauses {
 		c := &m.terms.Clauses[i]
@@ -184,7 +134,6 @@ func (m *measurement) add(run *result.Run, results trace.Reader[result.Result]) 
 	var scratch []int64
 
 	err := trace.Each(results, func(_ int64, r *result.Result) error {
-		m.scale(run, r)
 		key, ok := r.SessionKey()
 		if !ok {
 			key = result.SessionKey{Session: -1 - r.RowID, Round: r.Round}
@@ -317,8 +266,7 @@ func (m *measurement) forget() {
 	for _, f := range m.figures {
 		f.values, f.beyond, f.censored = sample.Runs{}, sample.Runs{}, false
 	}
-	clear(m.scales)
-	m.values, m.trees, m.judged, m.lasted = 0, 0, 0, 0
+	m.values, m.trees, m.lasted = 0, 0, 0
 }
 
 // everySecond keeps every second value, from the first or the second on by turns.

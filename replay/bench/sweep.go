@@ -278,7 +278,7 @@ func (s *Sweep) measureLevel(ctx context.Context, r *SweepResult, role string, l
 		enough = s.Precision == 0 || l.Outcome == outcomeUntrusted || l.Outcome == outcomeSaturated ||
 			s.spent(m) || s.enough(m, &l)
 	}
-	l.Intervals, l.Attainment = m.intervals(s.Precision), m.attainment()
+	l.Intervals = m.intervals(s.Precision)
 	r.Levels = append(r.Levels, l)
 	r.findSaturation()
 	if s.Told != nil {

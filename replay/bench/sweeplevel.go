@@ -74,9 +74,6 @@ type Level struct {
 	Runs      int              `json:"runs"`
 	Measured  int64            `json:"measured_requests"` // of all runs
 	Intervals []MetricInterval `json:"intervals"`
-	// Attainment is how many requests meet the objectives of --slo, or without these what the
-	// contract asks of a latency, and would if they were tighter or looser. Of all runs.
-	Attainment []Attainment `json:"slo_attainment,omitempty"`
 }
 
 // ofServer are the reasons against a run that are the server's doing. All others

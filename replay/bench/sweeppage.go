@@ -1,10 +1,8 @@
 package bench
 
 import (
-	"cmp"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strings"
 
@@ -38,7 +36,7 @@ func (r *SweepResult) Page() *page.Page {
 		p.Notes = append(p.Notes, page.Note{Level: page.Info, Word: "Hypothesis", Text: r.Hypothesis})
 	}
 	p.Sections = append(p.Sections,
-		page.Section{Title: "How the sweep went", Text: append(r.Says(), r.remarks()...)},
+		page.Section{Title: "How the levels ended", Text: r.remarks()},
 		page.Section{Title: "Levels", Tables: []page.Table{r.table(false)}, Text: []string{r.levelsNote()}},
 		page.Section{Title: "Curves", Plots: r.plots()})
 	return p
@@ -196,6 +194,9 @@ func (r *SweepResult) facts() (out []page.Fact) {
 	}
 	if h := &r.Highest; h.Load != nil && h.Low != nil && h.High != nil {
 		put(r.intervalName(), page.Number(*h.Low)+" to "+page.Number(*h.High), "highest load held, lowest not held")
+	}
+	if h := &r.Highest; h.Estimate != nil && h.Load != nil && page.Number(*h.Estimate) != page.Number(*h.Load) {
+		put("Interpolated", r.load(*h.Estimate), "between the levels on either side")
 	}
 	if h := &r.Highest; h.Load != nil && !h.AtLeast {
 		value := "no"
@@ -380,112 +381,14 @@ func (r *SweepResult) plots() []page.Plot {
 		r.plot("In flight", "Sent and not finished, mean over the second half of a level.", "requests", "", false,
 			series("mean", levels, func(l *Level) *float64 { return l.Flow.InFlight })),
 	)
-	plots = append(plots, r.attainmentPlots()...)
 	if main := r.mainPlot(); main != nil && main.Title != "TTFT" {
 		plots = append([]page.Plot{r.ttft()}, plots...)
 	}
 	return page.Drawn(plots...)
 }
 
-// farthest is the level whose load is farthest from the highest one, or, where none
-// holds, the last.
-func (r *SweepResult) farthest(levels []*Level) int {
-	if r.Highest.Load == nil {
-		return len(levels) - 1
-	}
-	far := slices.MaxFunc(levels, func(a, b *Level) int {
-		return cmp.Compare(math.Abs(a.Load-*r.Highest.Load), math.Abs(b.Load-*r.Highest.Load))
-	})
-	return slices.Index(levels, far)
-}
-
-// mostCurves is how many levels have a curve of attainment over scale.
-const mostCurves = 6
-
-// attainmentPlots show how many requests meet the objectives: at each load as they are, half
-// and double, and for the levels around the highest load at every scale.
-func (r *SweepResult) attainmentPlots() []page.Plot {
-	levels := slices.DeleteFunc(byLoad(r.Levels), func(l *Level) bool {
-		return l.Attainment == nil || l.Outcome == outcomeUntrusted
-	})
-	if len(levels) == 0 {
-		return nil
-	}
-	percent := func(a Attainment) *float64 { return trace.Ptr(100 * a.Share) }
-	var over []page.Series
-	for _, s := range []struct {
-		scale float64
-		name  string
-	}{{.5, "half the limits"}, {1, "the limits"}, {2, "double the limits"}} {
-		over = append(over, series(s.name, levels, func(l *Level) *float64 {
-			for _, a := range l.Attainment {
-				if a.Scale == s.scale {
-					return percent(a)
-				}
-			}
-			return nil
-		}))
-	}
-	rate := r.plot("SLO attainment over load", "Share of requests that meet every objective, from the schedule.",
-		"requests that meet the SLO", "%", false, over...)
-	for len(levels) > mostCurves {
-		levels = slices.Delete(levels, r.farthest(levels), r.farthest(levels)+1)
-	}
-	scale := page.Plot{Title: "SLO attainment over scale",
-		Text: "The same when every limit is multiplied by the scale, at the levels around the highest load.",
-		Kind: page.Line, LogX: true,
-		XLabel: "scale of the SLO", YLabel: "requests that meet the SLO", YUnit: "%",
-		Marks: []page.Mark{{Axis: page.AxisX, At: 1, Label: "as it is"}}}
-	for _, l := range levels {
-		name := r.load(l.Load)
-		if l.Role != roleLevel {
-			name += " " + l.Role
-		}
-		s := page.Series{Name: name}
-		for _, a := range l.Attainment {
-			s.X, s.Y = append(s.X, a.Scale), append(s.Y, *percent(a))
-		}
-		scale.Series = append(scale.Series, s)
-	}
-	return []page.Plot{rate, scale}
-}
-
 const closedNote = "A closed loop: each request waits for one to end, so no queue forms and saturation does not " +
 	"show. Sweep over rates to see what users would."
-
-// Says are sentences about the knee, the highest load, how sure that is, and why the
-// sweep went no further.
-func (r *SweepResult) Says() (says []string) {
-	h := &r.Highest
-	switch within := "within the contract (" + strings.Join(r.Contract, "; ") + ")"; {
-	case len(r.Contract) == 0:
-		says = append(says, r.Headline()+".")
-	case h.Load == nil && r.Unjudged() != nil:
-		says = append(says, r.Headline()+".")
-	case h.Load == nil:
-		says = append(says, fmt.Sprintf("No load %s was confirmed.", within))
-	default:
-		out := fmt.Sprintf("Highest load %s: %s", within, r.load(*h.Load))
-		if h.AtLeast {
-			out += " or more, since no level failed"
-		}
-		if h.Sustained {
-			out += "; a longer run at it met it too"
-		}
-		says = append(says, out+".", r.confidence())
-		if h.Estimate != nil && page.Number(*h.Estimate) != page.Number(*h.Load) {
-			says = append(says, fmt.Sprintf("Interpolated between the levels on either side: %s.", r.load(*h.Estimate)))
-		}
-	}
-	switch k := r.Knee; {
-	case k == nil:
-	case k.Found:
-		says = append(says, fmt.Sprintf("Knee: %s, where power is largest (%s).", r.load(k.Load), k.Of))
-	default:
-		says = append(says, fmt.Sprintf("Knee: not found up to %s; power still grew (%s).", r.load(k.Load), k.Of))
-	}
-	return says
-}
 
 // intervalName is what the bounds of the highest load are.
 func (r *SweepResult) intervalName() string {
@@ -493,20 +396,6 @@ func (r *SweepResult) intervalName() string {
 		return "90 % interval"
 	}
 	return "Bounds"
-}
-
-// confidence says between which loads the highest lies, beyond chance.
-func (r *SweepResult) confidence() string {
-	name, h := r.intervalName(), &r.Highest
-	switch {
-	case h.Low != nil && h.High != nil:
-		return fmt.Sprintf("%s: %s holds, %s does not.", name, r.load(*h.Low), r.load(*h.High))
-	case h.Low != nil:
-		return fmt.Sprintf("%s: %s holds; no level fails for sure.", name, r.load(*h.Low))
-	case h.High != nil:
-		return fmt.Sprintf("%s: not resolved: no level holds for sure; %s fails.", name, r.load(*h.High))
-	}
-	return name + ": not resolved: no level holds or fails for sure."
 }
 
 // remarks say about levels what neither the table nor the end of the sweep says.

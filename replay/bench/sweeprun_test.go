@@ -136,9 +136,6 @@ func TestSweepSearches(t *testing.T) {
 		t.Errorf("%+v", l)
 	}
 	// Of 100 ms, a quarter of the limit is all that each request needs.
-	if l.Attainment[0] != (Attainment{.25, 1}) || r.Ladder()[2].Attainment[8] != (Attainment{2, 0}) || r.Ladder()[2].Attainment[9] != (Attainment{2.8, 1}) {
-		t.Errorf("attainment: %v, beyond the limit %v", l.Attainment, r.Ladder()[2].Attainment)
-	}
 	p.runs = nil
 	if again, err := s.Run(t.Context()); err != nil || len(p.runs) != 0 || *again.Highest.Low != *h.Low {
 		t.Errorf("the same sweep again makes the runs %v; %v", p.runs, err)

@@ -15,8 +15,8 @@ import (
 	"reprise/trace/page"
 )
 
-// Schema names the layout of a [Comparison] as JSON.
-const Schema = "comparison/2"
+// schema names the layout of a [Comparison] as JSON.
+const schema = "comparison/2"
 
 // DefaultRounds are enough for a verdict at an alpha of 0.01, and for one of the
 // other metrics after Holm at 0.05.
@@ -43,7 +43,7 @@ type Options struct {
 // relative (0.1: B is 10 % above A), of shares absolute. What cannot be said is
 // null. Its JSON names are stable.
 type Comparison struct {
-	Schema      string  `json:"schema"` // [Schema]
+	Schema      string  `json:"schema"` // [schema]
 	Kind        string  `json:"kind"`   // rounds, single or production
 	Primary     string  `json:"primary"`
 	Alpha       float64 `json:"alpha"`        // of the primary metric
@@ -235,7 +235,7 @@ func Arms(arms []Arm, options Options) (Comparison, error) {
 				arms[0].Name, page.Many(int64(n), "run"), arm.Name, page.Many(int64(len(arm.Runs)), "run"))
 		}
 	}
-	c := Comparison{Schema: Schema, Kind: kindRounds, Primary: o.Primary, Alpha: o.Alpha, FamilyAlpha: o.FamilyAlpha,
+	c := Comparison{Schema: schema, Kind: kindRounds, Primary: o.Primary, Alpha: o.Alpha, FamilyAlpha: o.FamilyAlpha,
 		Confidence: 1 - o.Alpha, Power: power, LeastRounds: LeastRounds(o.Alpha, len(arms)-1), A: arms[0].Name,
 		Warnings: []report.Warning{}}
 	if n == 1 {

@@ -51,7 +51,7 @@ func Production(meta trace.Meta, recorded trace.Reader[Recorded], s report.Summa
 	if p.arms[0].spreads[spreadTTFT].cells == nil && !given {
 		o.Primary = "p99_e2e"
 	}
-	c := Comparison{Schema: Schema, Kind: kindProduction, Primary: o.Primary, Alpha: o.Alpha,
+	c := Comparison{Schema: schema, Kind: kindProduction, Primary: o.Primary, Alpha: o.Alpha,
 		FamilyAlpha: o.FamilyAlpha,
 		Confidence:  1 - o.Alpha, Power: power, LeastRounds: LeastRounds(o.Alpha, 1), A: "recorded",
 		Tier: trace.Stricter(meta.Tier, s.Run.Tier), Runs: []Run{runOf("replayed", 1, &s)},

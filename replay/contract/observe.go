@@ -1,8 +1,6 @@
 package contract
 
 import (
-	"time"
-
 	"reprise/replay/figure"
 	"reprise/replay/report"
 	"reprise/replay/result"
@@ -95,21 +93,4 @@ func (c *Clause) Scope() string {
 		return ""
 	}
 	return c.where.String()
-}
-
-// Objectives are what clauses about latencies of all requests ask of a single one: the largest
-// limit of TTFT, TPOT, ITL and E2E, whatever the percentile. They are empty without any.
-func (c *Contract) Objectives() (slo report.SLO) {
-	for i := range c.Clauses {
-		clause := &c.Clauses[i]
-		to := map[*figure.Subject]**time.Duration{figure.TTFT: &slo.TTFT, figure.TPOT: &slo.TPOT, figure.ITL: &slo.ITL,
-			figure.E2E: &slo.E2E}[clause.of.Subject]
-		if to == nil || clause.where != nil {
-			continue
-		}
-		if limit := time.Duration(clause.allowed * 1e6); *to == nil || limit > **to {
-			*to = &limit
-		}
-	}
-	return slo
 }

@@ -105,26 +105,6 @@ func (l *Durations) Meets(s *SLO, origin int) bool {
 		withinOrNone(l.TPOT, s.TPOT) && (!l.uncounted || s.TPOT == nil) && withinOrNone(l.longest, s.ITL)
 }
 
-// Scale is the least factor by which all objectives must be multiplied so that a successful
-// request meets them, with latencies from [FromSent] or [FromDue]: at most 1 where it meets
-// them as they are. It is infinite where one can never be met.
-func (l *Durations) Scale(s *SLO, origin int) (scale float64) {
-	add := func(d Span, limit *time.Duration, needed bool) {
-		switch {
-		case limit == nil || !d.OK && !needed:
-		case !d.OK:
-			scale = math.Inf(1)
-		default:
-			scale = max(scale, float64(d.NS)/float64(max(*limit, 1)))
-		}
-	}
-	add(l.TTFT[origin], s.TTFT, !l.whole)
-	add(l.E2E[origin], s.E2E, true)
-	add(l.TPOT, s.TPOT, l.uncounted)
-	add(l.longest, s.ITL, false)
-	return scale
-}
-
 // perToken shares each gap out over tokens, in place of a chunk's: it appends
 // gap ÷ tokens to dst, one value for each gap, to the nanosecond. The tokens
 // are those of the event that ends the gap, where the server said so for every
