@@ -197,7 +197,10 @@ func (f *benchFlags) writePlan(cmd *cobra.Command, plan []bench.PlannedRun) erro
 	t := page.Table{Head: []string{"run", "load", "", "workload", "directory"}}
 	complete := 0
 	for _, r := range plan {
-		row := []string{r.Model + ", " + r.Row, r.Load, "", r.Workload, r.Dir}
+		row := []string{r.Row, r.Load, "", r.Workload, r.Dir}
+		if len(f.models) > 1 {
+			row[0] = r.Model + ", " + r.Row
+		}
 		if r.Complete {
 			complete++
 			row[2] = "complete"
