@@ -24,7 +24,7 @@ func TestReplayEnvironment(t *testing.T) {
 	must(t, "synth", "--mirror", file("t.parquet"), "-o", file("w.parquet"))
 	text := must(t, "replay", file("w.parquet"), "--url", simulate(t), "-o", file("r.parquet"), "--quiet", "--details", "--set", "hardware=8xH100, 80GB, NVLink", "--set", "model-size=70B",
 		"--set", "quantization=fp8", "--set", "tp=8", "--set", "engine=vllm 0.11.0", "--set", "engine-flags=--max-num-seqs 256 --api-key PLANTED")
-	for _, want := range []string{"gpus: 8 × H100, 80 GB each, NVLink, as given", "engine: vllm 0.11.0 (as given)", "70B parameters, fp8, TP 8", runtime.GOOS + "/" + runtime.GOARCH} {
+	for _, want := range []string{"GPUs    8 × H100, 80 GB each, NVLink, as given", "vllm 0.11.0 (as given)", "70B parameters, fp8, TP 8", runtime.GOOS + "/" + runtime.GOARCH} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the report does not say %q", want)
 		}

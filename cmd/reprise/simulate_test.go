@@ -110,7 +110,7 @@ func TestSimulateResults(t *testing.T) {
 	must(t, "import", "log.jsonl", "-o", "t.parquet")
 	for _, out := range []string{"a.parquet", "b.parquet"} {
 		text := must(t, append([]string{"simulate", "t.parquet", "--speed", "3", "-o", out, "--details"}, quick...)...)
-		expect(t, text, "Simulated: a model", "Send lag 0 –")
+		expect(t, text, "Simulated: a model", "In flight, mean")
 		if again := must(t, "report", out, "--details"); again != text {
 			t.Error("the report says otherwise")
 		}
@@ -161,7 +161,7 @@ func TestSimulateRefusals(t *testing.T) {
 	if code != cli.Untrusted {
 		t.Errorf("exit code %d", code)
 	}
-	expect(t, out, "Not trustworthy even so", "rate_limited")
+	expect(t, out, "Simulated, and not trustworthy", "rate_limited")
 	for _, bad := range [][]string{{}, {"--costs", "step"}, {"--costs", "step=1ms", "--router", "fair"},
 		{"--costs", "step=1ms", "--speed", "0"},
 		{"--costs", "step=1ms", "--router", "all", "-o", "x.parquet"}, {"--costs", "step=1ms", "--replicas", "0"},

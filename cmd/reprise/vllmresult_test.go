@@ -43,7 +43,7 @@ func TestReportOfAnotherToolsResults(t *testing.T) {
 	for _, args := range [][]string{{"report", results}, {"report", dir}, {"compare", results, results}} {
 		out, errs, code := reprise(t, args...)
 		want := map[string]string{
-			"report":  "Read from results of vLLM bench serve: the run is complete. Its client was not watched, so whether\nit kept up is not known.\n\n2 of 2 requests succeeded in 0.8 s: 2.5 requests/s, 27.5 tokens/s in and 5 tokens/s out.\n",
+			"report":  "Read from results of vLLM bench serve: the run is complete. Its client was not watched, so whether\nit kept up is not known.\n2 requests in 0.8 s, as vLLM bench serve sent them, model m.\n",
 			"compare": "run 1 of A and of B is one and the same",
 		}[args[0]]
 		if !strings.Contains(out, want) || code != 0 {

@@ -385,7 +385,7 @@ func TestContractIsShown(t *testing.T) {
 	if n := contractNote(s); n.Level != page.Bad || n.Text != strings.TrimPrefix(says, "the contract ")+"." {
 		t.Errorf("%+v", n)
 	}
-	for _, want := range []string{"The contract \"chat ?[31m\" is not met", "fails by 10,400 %", "holds, 100 % headroom", "cannot be judged", "The contract"} {
+	for _, want := range []string{"Contract: \"chat ?[31m\" is not met", "fails by 10,400 %", "holds, 100 % headroom", "cannot be judged"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("the text does not say %q:\n%s", want, text.String())
 		}

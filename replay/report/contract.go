@@ -396,33 +396,6 @@ func contractSection(s *Summary) page.Section {
 			HeadTerms: repeat(termOf("contract.clauses.margin"), len(contractHead))}}}
 }
 
-// scenarioStamp is the stamp of a run, "" for a run that was held to no published rules.
-func scenarioStamp(r *result.Scenario) string {
-	if r == nil {
-		return ""
-	}
-	name := "Scenario " + textpage.Plain(r.Version) + ": "
-	switch {
-	case r.Valid == nil:
-		return name + "not stamped, since the run did not finish"
-	case *r.Valid:
-		return name + "submission valid"
-	}
-	return name + "submission NOT valid"
-}
-
-// scenarioLine is the stamp in a line, with what keeps the run from being valid.
-func scenarioLine(r *result.Scenario) string {
-	says := scenarioStamp(r)
-	switch {
-	case r == nil:
-		return ""
-	case r.Valid == nil || *r.Valid:
-		return says + "."
-	}
-	return says + ": " + strings.Join(scenarioItems(r), "; ") + "."
-}
-
 // scenarioItems are what keeps a run from being valid: broken rules, and those that cannot be
 // checked.
 //

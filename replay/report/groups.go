@@ -503,8 +503,17 @@ func (of *Grouping) table(most int) (t page.Table) {
 // groupSection has the groups of a page.
 func groupSection(s *Summary) page.Section {
 	out := page.Section{Title: "Groups of requests"}
-	for _, of := range s.grouped() {
+	for _, of := range s.shown {
 		out.Tables = append(out.Tables, of.table(listedGroups))
+	}
+	return out
+}
+
+// askedSection has the groups by the columns that were asked for.
+func askedSection(s *Summary) page.Section {
+	out := page.Section{Asked: true}
+	for _, of := range s.Groups {
+		out.Tables = append(out.Tables, of.table(shownGroups))
 	}
 	return out
 }

@@ -20,7 +20,7 @@ import (
 func Page(s Summary) *page.Page {
 	p := &page.Page{
 		Title:   "Replay report",
-		Tag:     trace.TierNote("page", s.Run.Tier),
+		Tag:     trace.TierNote("report", s.Run.Tier),
 		Lead:    whatRan(&s),
 		Verdict: verdictNotes(&s),
 		Facts:   keyFigures(&s),
@@ -40,18 +40,24 @@ func Page(s Summary) *page.Page {
 	}
 	limits := page.Note{Level: page.Info, Word: "Limitations",
 		Text: "what these figures rest on, and what they cannot say."}
+	var few []string
 	for _, w := range s.Warnings {
-		if w.Code == WarnPreset {
+		switch {
+		case w.Code == WarnPreset: // without it, nobody would doubt the figures
 			p.Verdict = append(p.Verdict, page.Note{Level: page.Warn, Text: w.Text})
-			continue
+		case w.Code == warnFewSamples && s.Peer != nil: // a peer fills what it has
+		case w.Code == warnFewSamples: // of which a dash tells too
+			few = append(few, w.Text)
+		default:
+			limits.Items = append(limits.Items, w.Text)
 		}
-		limits.Items = append(limits.Items, w.Text)
 	}
+	limits.Items = append(limits.Items, few...)
 	if len(limits.Items) > 0 {
 		p.Notes = append(p.Notes, limits)
 	}
 	for _, section := range []page.Section{
-		contractSection(&s), ttftSection(&s), itlSection(&s), e2eSection(&s), sessionSection(&s), causeSection(&s),
+		askedSection(&s), contractSection(&s), ttftSection(&s), itlSection(&s), e2eSection(&s), sessionSection(&s), causeSection(&s),
 		overviewSection(&s), steadySection(s.Steady), peerSection(s.Peer),
 		loadSection(&s), serverSection(&s), lengthSection(&s), cacheSection(&s), groupSection(&s), retrySection(&s),
 		errorSection(&s), validitySection(&s),
@@ -88,7 +94,7 @@ func whatRan(s *Summary) string {
 // verdictNotes are what to know before any figure. The verdict is on the measurement,
 // and its word says so: a server may be slow in a trustworthy one.
 func verdictNotes(s *Summary) []page.Note {
-	v := page.Note{Level: page.Good, Word: "Trustworthy measurement",
+	v := page.Note{Level: page.Good, Word: "Trustworthy",
 		Text: "the client kept to its schedule and the run is complete."}
 	if s.Run.Simulated != "" {
 		v.Word, v.Text = "Simulated", "a model of an engine gave these figures in virtual time. Nothing was sent and "+
@@ -124,19 +130,20 @@ func keyFigures(s *Summary) []page.Fact {
 	}
 	add("Throughput", "requests", t.RequestsPerS, "req/s", "of "+numberOrDash(t.OfferedPerS)+" offered")
 	out = append(out, page.Fact{Label: "Errors", Value: page.OrDash(r.ErrorShare, page.Percent),
-		Term: termOf("error_share"),
-		Note: fmt.Sprintf("%s of %s", page.Brief(r.Failed), page.Many(r.Succeeded+r.Failed, "request"))})
+		Term: termOf("error_share"), Note: sayEnds(s)})
+	if how, where := sessionLines(s); how != "" {
+		out = append(out, page.Fact{Label: "Sessions", Value: how, Term: termOf("sessions")})
+		if where != "" {
+			out = append(out, page.Fact{Label: "Session time", Value: where, Term: termOf("sessions.critical_path")})
+		}
+	}
 	add("Output", "output_tokens", t.OutputTokensPerS, "tok/s",
 		page.Brief(s.Tokens.Output)+" in all"+estimateNote(s.OutputEstimates(), r.Succeeded))
 	if g := s.Goodput; g != nil {
 		add("Goodput", "goodput", g.FromDue.PerS, "req/s",
 			fmt.Sprintf("%s met %s", page.OrDash(g.FromDue.Share, page.Percent),
 				strings.ReplaceAll(g.SLO.String(), ",", ", ")))
-	} else {
-		add("Prompts", "prompt_tokens", t.PromptTokensPerS, "tok/s",
-			page.Brief(s.Tokens.Prompt)+" in all"+estimateNote(s.PromptEstimates(), r.Succeeded))
 	}
-	add("In flight, mean", "in_flight", s.InFlight.Mean, "", "at most "+page.Brief(int64(s.InFlight.Max)))
 	if c := &s.Cache; c.Measured != nil {
 		note := "of prompt tokens"
 		if c.Expected != nil {
@@ -145,39 +152,64 @@ func keyFigures(s *Summary) []page.Fact {
 		out = append(out, page.Fact{Label: "Prefix cache hits", Value: page.Percent(*c.Measured), Note: note,
 			Term: termOf("measured_ratio")})
 	}
+	add("Prompts", "prompt_tokens", t.PromptTokensPerS, "tok/s",
+		page.Brief(s.Tokens.Prompt)+" in all"+estimateNote(s.PromptEstimates(), r.Succeeded))
+	add("In flight, mean", "in_flight", s.InFlight.Mean, "", "at most "+page.Brief(int64(s.InFlight.Max)))
 	return out
 }
 
-// keyLatencies are the percentiles of what users feel, from when requests were sent;
-// from when they were due as well where that is another figure.
+// sayEnds says how requests ended that did not succeed, by the class of their error.
+func sayEnds(s *Summary) string {
+	r := &s.Requests
+	says := fmt.Sprintf("%s of %s failed", page.Brief(r.Failed), page.Many(r.Succeeded+r.Failed, "request"))
+	for _, other := range []struct {
+		n    int64
+		what string
+	}{{r.Cancelled, "cancelled"}, {r.NotSent, "not sent"}} {
+		if other.n > 0 {
+			says += fmt.Sprintf(", %s %s", page.Brief(other.n), other.what)
+		}
+	}
+	var classes []string
+	for _, e := range s.Errors {
+		classes = append(classes, textpage.Plain(e.Class)+" "+page.Brief(e.Count))
+	}
+	if len(classes) > 0 {
+		says += ": " + strings.Join(classes, ", ")
+	}
+	return says
+}
+
+// keyLatencies are what users feel, from when requests were sent and, where a schedule was kept, from
+// when they were due; a peer's distributions where its definitions were asked for.
 func keyLatencies(s *Summary) *page.Table {
-	t := &page.Table{Caption: "Latency in ms, of successful requests", Head: []string{"", "p50", "p95", "p99"},
-		HeadTerms: []string{"", termOf("p50"), termOf("p95"), termOf("p99")}, Align: []page.Align{page.Left, page.Right,
-			page.Right, page.Right}}
+	if s.Peer != nil {
+		head, rows := peerSpreads(s.Peer)
+		return &page.Table{Caption: peerLine(s.Peer), Head: head, Rows: rows}
+	}
+	t := &page.Table{Caption: "Latency in ms, of successful requests",
+		Head:      []string{"", "mean", "p50", "p95", "p99", "max"},
+		HeadTerms: []string{"", termOf("mean"), termOf("p50"), termOf("p95"), termOf("p99"), termOf("max")},
+		Align:     []page.Align{page.Left, page.Right, page.Right, page.Right, page.Right, page.Right}}
 	few := false
 	row := func(name, term string, st *Stat) {
-		if st.Count > 0 {
-			few = few || st.P99 == nil
-			t.Rows = append(t.Rows, []string{name, page.OrDash(st.P50, page.Short), page.OrDash(st.P95, page.Short),
-				page.OrDash(st.P99, page.Short)})
-			t.RowTerms = append(t.RowTerms, termOf(term))
+		if st.Count == 0 {
+			return
 		}
+		few = few || st.P99 == nil
+		t.Rows = append(t.Rows, []string{name, page.OrDash(st.Mean, page.Short), page.OrDash(st.P50, page.Short),
+			page.OrDash(st.P95, page.Short), page.OrDash(st.P99, page.Short), page.OrDash(st.Max, page.Short)})
+		t.RowTerms = append(t.RowTerms, termOf(term))
 	}
 	l := &s.Latency
-	both := func(name, term string, sent, due *Stat) {
-		a, b := sent.P99, due.P99
-		if a == nil || b == nil {
-			a, b = sent.Max, due.Max
-		}
-		row(name, term, sent)
-		if a != nil && b != nil && *b > 1.01**a {
-			row(name+" from schedule", term, due)
-		}
-	}
-	both("TTFT", "ttft", &l.FromSent.TTFT, &l.FromDue.TTFT)
-	row("ITL", "itl_chunk", &l.ITLChunk)
+	row("TTFT", "ttft", &l.FromSent.TTFT)
+	row("ITL", "itl_token", &l.ITLToken)
 	row("TPOT", "tpot", &l.TPOT)
-	both("E2E", "e2e", &l.FromSent.E2E, &l.FromDue.E2E)
+	row("E2E", "e2e", &l.FromSent.E2E)
+	if s.Run.Timing != result.ClosedLoop || s.Run.Sessions != nil { // in which turns have a schedule
+		row("E2E from schedule", "e2e", &l.FromDue.E2E)
+		row("Send lag", "send_lag", &l.SendLag)
+	}
 	if few {
 		t.Caption += "; – is too few of them"
 	}
@@ -277,7 +309,12 @@ func overviewSection(s *Summary) page.Section {
 	if near > 0 {
 		t.Caption += "; percentiles of more than a million values are within 0.1 %"
 	}
-	return page.Section{Title: "Figures", Text: sayRates(s), Tables: []page.Table{run, t}}
+	says := append(sayRates(s), "From sent is what the server took; from schedule adds what a request waited in the "+
+		"client. A dash is too few values.")
+	if per := s.Tokens.PerEvent; per != nil && *per == 1 {
+		says = append(says, "Every event carried one token, so that chunk ITL and token ITL are the same.")
+	}
+	return page.Section{Title: "Figures", Text: says, Tables: []page.Table{run, t}}
 }
 
 // A group collects the facts that the run gives; what it does not say is left out.

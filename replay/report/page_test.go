@@ -68,7 +68,7 @@ func TestPage(t *testing.T) {
 
 // The tier is said whatever it is, and a released one is not called internal.
 func TestPageTier(t *testing.T) {
-	for tier, want := range map[string]string{"internal": "This page is internal: not for release", "": "No tier is stated", "partner": "This page is of tier partner", "public": ""} {
+	for tier, want := range map[string]string{"internal": "This report is internal: not for release", "": "No tier is stated", "partner": "This report is of tier partner", "public": ""} {
 		got := Page(summarise(t, result.Run{Source: result.Source{Tier: tier}}, Options{}, answer(0, 0, 0, 1))).Tag
 		if !strings.HasPrefix(got, want) || want == "" && got != "" {
 			t.Errorf("tier %q: %q", tier, got)
@@ -180,7 +180,7 @@ func TestDefinitions(t *testing.T) {
 func TestSentences(t *testing.T) {
 	run, results, opts := smallRun()
 	p := Page(summarise(t, run, opts, results...))
-	figures := regexp.MustCompile(`\((p50|tokens per event|lag drift|in flight|prompt error|output miss|measured|rounding loss|goodput share|duration)|within 1 %|hide it`)
+	figures := regexp.MustCompile(`\((p50|tokens per event|lag drift|in flight|prompt error|output miss|measured|rounding loss|goodput share|duration)|within 1 %|hide it|what the server took|chunk ITL`)
 	n := 0
 	for _, section := range p.Sections {
 		for _, line := range section.Text {
@@ -209,7 +209,7 @@ func TestSentences(t *testing.T) {
 func TestFirstScreen(t *testing.T) {
 	run, results, opts := smallRun()
 	pagetest.FirstScreen(t, "report", Page(summarise(t, run, opts, results...)),
-		"Trustworthy measurement: the client kept to its schedule and the run is complete.", "TTFT\t78.0\t124\t126", "ITL\t8.00", "E2E\t103", "19.9 req/s", "8 of 1,200 requests", "Latency over time")
+		"Trustworthy: the client kept to its schedule and the run is complete.", "TTFT\t77.8\t78.0\t124\t126", "ITL\t8.26", "E2E\t103", "19.9 req/s", "8 of 1,200 requests", "Latency over time")
 	run, results, opts = brokenRun()
 	s := summarise(t, run, opts, results...)
 	pagetest.FirstScreen(t, "report-broken", Page(s), "Not trustworthy: these figures may not describe the server.", s.Verdict.Reasons[0].Text)

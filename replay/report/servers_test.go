@@ -272,7 +272,7 @@ func TestServerWords(t *testing.T) {
 	if err := WriteText(&text, s, textpage.Options{Details: true}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"note: after? the fix", "by POST /flush_cache, at 2 servers", "Running",
+	for _, want := range []string{"Of this run: after? the fix", "by POST /flush_cache, at 2 servers", "Running",
 		"2 on average"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, &text)

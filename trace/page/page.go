@@ -53,6 +53,7 @@ type Section struct {
 	Tables []Table
 	Plots  []Plot
 	Links  []Link // to files beside the page
+	Asked  bool   // somebody asked for it: an answer on a terminal has it too
 }
 
 // A Note is a callout. Its level is shown by a word, a sign and a colour.

@@ -29,6 +29,7 @@ func (p *Page) WriteText(w io.Writer, o textpage.Options) error {
 	for i := range p.Verdict {
 		p.Verdict[i].write(out)
 	}
+	lines += max(out.Lines()-leastRows, 0) // long reasons take no room from the figures
 	out.Line("", p.Lead)
 
 	room := lines - out.Lines() - p.leastLines() - 3 // for what is last
@@ -39,6 +40,11 @@ func (p *Page) WriteText(w io.Writer, o textpage.Options) error {
 	}
 	p.writeNotes(foot, o, room, last)
 	p.writeFirstTable(out, o, lines-foot.Lines()-out.Lines())
+	for i := range p.Sections {
+		if p.Sections[i].Asked && !o.Details {
+			p.Sections[i].write(out)
+		}
+	}
 	out.Append(foot)
 	if o.Details {
 		for i := range p.Sections {
@@ -61,18 +67,31 @@ func (p *Page) leastLines() int {
 	return 3 + min(len(p.Table.Rows), leastRows)
 }
 
-// writeNotes writes the notes that are no mere information, in an answer those that so many lines have
-// room for, and last what is last.
+// writeNotes writes the notes that are no mere information and those with items, in an answer as much of
+// them as so many lines have room for, and last what is last.
 func (p *Page) writeNotes(out *textpage.Page, o textpage.Options, lines int, last string) {
 	left := int64(0)
-	for i := range p.Notes {
+	put := func(mark, words string) {
 		one := textpage.New(o)
-		p.Notes[i].write(one)
-		switch {
-		case o.Details, p.Notes[i].Level > Good && out.Lines()+one.Lines() <= lines:
-			out.Append(one)
-		case p.Notes[i].Level > Good:
+		one.Line(mark, words)
+		if !o.Details && out.Lines()+one.Lines() > lines {
 			left++
+		} else {
+			out.Append(one)
+		}
+	}
+	for i := range p.Notes {
+		n := &p.Notes[i]
+		if !o.Details && n.Level <= Good && len(n.Items) == 0 {
+			continue
+		}
+		if len(n.Items) > 0 && !o.Details && out.Lines()+3 > lines { // which its words and an item take at least
+			left += int64(len(n.Items))
+			continue
+		}
+		put(n.mark(), n.Text)
+		for _, item := range n.Items {
+			put("  - ", item)
 		}
 	}
 	if left > 0 {
@@ -98,9 +117,16 @@ func (n *Note) mark() string {
 	return cmp.Or(n.Word, levels[n.Level].word) + ": "
 }
 
+// longMark is the length of a mark from which further lines are not indented by it.
+const longMark = 16
+
 // write writes a note behind its word, and its items below it.
 func (n *Note) write(out *textpage.Page) {
-	out.Line(n.mark(), n.Text)
+	mark, words := n.mark(), n.Text
+	if len(mark) > longMark {
+		mark, words = "", mark+words
+	}
+	out.Line(mark, words)
 	for _, item := range n.Items {
 		out.Line("  - ", item)
 	}
@@ -117,14 +143,18 @@ func (p *Page) writeFirstTable(out *textpage.Page, o textpage.Options, lines int
 	if !o.Details {
 		shown = min(shown, max(lines, leastRows))
 	}
-	for ; ; shown-- {
-		body := textpage.New(o)
+	for ; ; shown = min(shown, len(all)-1) - 1 {
+		if len(all)-shown == 1 {
+			shown++ // in place of a line that there is one more
+		}
+		body, table := textpage.New(o), textpage.New(o)
 		body.Line("", p.Table.Caption)
-		body.Columns(p.Table.Head, all[:shown], p.Table.words()...)
+		table.Columns(p.Table.Head, all[:shown], p.Table.words()...)
+		body.Append(table)
 		if more := len(all) - shown; more > 0 {
 			body.Line("", "and "+Many(int64(more), "more row"))
 		}
-		if o.Details || shown <= leastRows || body.Lines()+2 <= lines { // with a blank line above and below
+		if o.Details || shown <= leastRows+1 || body.Lines()+2 <= lines { // with a blank line above and below
 			out.Blank()
 			out.Append(body)
 			out.Blank()
