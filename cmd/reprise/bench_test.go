@@ -92,7 +92,7 @@ func TestBenchServingSigns(t *testing.T) {
 	if code != cli.Good {
 		t.Errorf("exit code %d", code)
 	}
-	expect(t, text, "workload Output tokens/s TTFT p50 (ms)", "against static",
+	expect(t, text, "workload", "tokens/s", "against static",
 		"continuous: as said: ITL p99 (ms)", "48 of 48", "* the largest value")
 	markdown, _, _ := reprise(t, append([]string{"bench", "serving", "--format", "markdown"}, batching...)...)
 	expect(t, markdown, "# Suite serving", "| workload | tok/s |",
