@@ -262,17 +262,8 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 			return err
 		}
 	}
-	if f.tier.Drawn() {
-		if err := publishable(&f.tier, f.out); err != nil {
-			return err
-		}
-		// There is no trace for the ledger to stand beside.
-		switch ledger := f.tier.Ledger; {
-		case ledger == "":
-			return cli.Usagef("name the ledger of the source: --ledger FILE")
-		case slices.Contains(f.inputs(files), ledger):
-			return cli.Usagef("--ledger: %s is the log", ledger)
-		}
+	if err := f.checkRelease(files); err != nil {
+		return err
 	}
 	policy, err := f.policy(src.Info())
 	if err != nil {
@@ -282,12 +273,8 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 		return err
 	}
 	entries, timing, err := f.timed(src)
-	if err != nil && f.arrivals == "" && !src.Empty() {
-		how := importCommandLine(cmd, &datasets.Inspection{File: files[0].Name, Flags: madeUpTimes}, nil)
-		err = cli.Exit(cli.Usage, fmt.Errorf("%w\nTo import it:\n%s", err, strings.TrimRight(how, "\n")))
-	}
 	if err != nil {
-		return err
+		return f.explainTimes(cmd, files, src, err)
 	}
 	// What import holds is bounded, and small beside what a collector that waits
 	// for the heap to double would let pile up.
@@ -318,13 +305,7 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 		return meta, err
 	}
 	if f.tier.Drawn() {
-		internal, err := trace.Private("", rows)
-		bar.End()
-		if err != nil {
-			return err
-		}
-		defer internal.Close()
-		says, _, err := releaseTrace(cmd, &f.tier, "", internal, f.out)
+		says, err := f.release(cmd, rows, bar)
 		if err != nil {
 			return err
 		}
@@ -342,6 +323,47 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 		return err
 	}
 	return f.say(cmd, src.Info(), card, policy, timing)
+}
+
+// release writes sessions that are drawn with noise from the imported rows, which are kept for so long in a private file.
+func (f *importFlags) release(cmd *cobra.Command, rows func(trace.Writer[trace.Request]) (trace.Meta, error),
+	bar *cli.Progress) (says []string, err error) {
+	internal, err := trace.Private("", rows)
+	bar.End()
+	if err != nil {
+		return nil, err
+	}
+	defer internal.Close()
+
+	says, _, err = releaseTrace(cmd, &f.tier, "", internal, f.out)
+	return says, err
+}
+
+// checkRelease refuses a release of noise that could not be published, or has no ledger of its own: there is no trace
+// for the ledger to stand beside.
+func (f *importFlags) checkRelease(files []datasets.File) error {
+	if !f.tier.Drawn() {
+		return nil
+	}
+	if err := publishable(&f.tier, f.out); err != nil {
+		return err
+	}
+	switch ledger := f.tier.Ledger; {
+	case ledger == "":
+		return cli.Usagef("name the ledger of the source: --ledger FILE")
+	case slices.Contains(f.inputs(files), ledger):
+		return cli.Usagef("--ledger: %s is the log", ledger)
+	}
+	return nil
+}
+
+// explainTimes says of a source without times with which flags it is imported.
+func (f *importFlags) explainTimes(cmd *cobra.Command, files []datasets.File, src *datasets.Source, err error) error {
+	if f.arrivals != "" || src.Empty() {
+		return err
+	}
+	how := importCommandLine(cmd, &datasets.Inspection{File: files[0].Name, Flags: madeUpTimes}, nil)
+	return cli.Exit(cli.Usage, fmt.Errorf("%w\nTo import it:\n%s", err, strings.TrimRight(how, "\n")))
 }
 
 // policy is how a source is imported, to the tier of the flags.

@@ -19,11 +19,16 @@ import (
 	"reprise/trace/page"
 )
 
+// fitFlags say how a model is fitted, and where it is written.
+type fitFlags struct {
+	out    string
+	kSwap  int
+	strict bool
+	public flags.Release // of a model with noise; without a tier there is none
+}
+
 func synthFitCommand() *cobra.Command {
-	var out string
-	var kSwap int
-	var strict bool
-	var public flags.Release
+	var f fitFlags
 	cmd := &cobra.Command{
 		Use:   "fit TRACE|HISTOGRAMS",
 		Short: "Fit a model to a trace, or to the histograms of its profile",
@@ -55,56 +60,68 @@ trace's tier, and with each quantity drawn independently.`,
 		Args: flags.Wants(1, 1, "which trace?"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			defer cli.LimitMemory(largeMemory)()
-			switch {
-			case out == "" && cli.MissingFile(args[0]) != nil:
-				return cli.MissingFile(args[0])
-			case out == "":
-				return cli.Usagef("name a file for the model: -o FILE.parquet, or -o - for stdout")
-			case out == cli.Standard && cli.IsTerminal(cmd.OutOrStdout()):
-				return cli.Usagef("a model is binary: redirect stdout, or give -o FILE.parquet")
-			case kSwap < 1:
-				return cli.Usagef("--k-swap must be 1 or more")
-			case public.Tier != "" && !public.Drawn():
-				return cli.Usagef("--tier: want partner or public; without the flag, the model has the trace's tier")
-			case public.Tier != "" && cmd.Flags().Changed("k-swap"):
-				return cli.Usagef("--k-swap cannot be used with --tier %s, which keeps no rows to swap", public.Tier)
-			case public.Tier != "" && strict:
-				return cli.Usagef("--strict cannot be used with --tier %s: a release that is measured against its "+
-					"trace tells of it what its noise hides", public.Tier)
-			}
-			if err := public.Check(cmd); err != nil {
+			if err := f.check(cmd, args[0]); err != nil {
 				return err
 			}
-			if err := jsonOrFile(cmd, out); err != nil {
-				return err
+			if f.public.Tier != "" {
+				return writeSessions(cmd, &f.public, args[0], f.out)
 			}
-			if public.Tier != "" {
-				return writeSessions(cmd, &public, args[0], out)
-			}
-			m, checks, err := fitInput(cmd, args[0], kSwap)
-			if err != nil {
-				return err
-			}
-			if err := cli.WriteOutputMode(cmd, out, m.Meta().Mode(),
-				func(w io.Writer) error { return m.Write(w) }); err != nil {
-				return err
-			}
-			var notes []string
-			off := strictly(strict, checks, "a workload of it", &notes)
-			return errors.Join(sayModel(cmd, out, m.Meta(), int64(m.Requests()), "request", m.KSwap(), notes), off)
+			return f.fit(cmd, args[0])
 		},
 	}
 	results, _ := flags.Sections(cmd.Flags(), flags.ResultsFlags)
 	_, modelRest := flags.Sections(cmd.Flags(), "Model")
-	results.OutputVar(&out, "`file` for the model; - is stdout")
-	modelRest.IntVar(&kSwap, "k-swap", synth.DefaultKSwap,
+	results.OutputVar(&f.out, "`file` for the model; - is stdout")
+	modelRest.IntVar(&f.kSwap, "k-swap", synth.DefaultKSwap,
 		"swap values among at least this many similar requests; 1 swaps none")
-	modelRest.BoolVar(&strict, "strict", false, strictHelp)
-	public.Register(cmd.Flags(), "",
+	modelRest.BoolVar(&f.strict, "strict", false, strictHelp)
+	f.public.Register(cmd.Flags(), "",
 		"partner and public make differentially private models; by default the trace's tier")
 	results.Bool("json", false, "print the summary as JSON")
 	results.Bool("quiet", false, "no progress")
 	return cmd
+}
+
+// check refuses flags that go against each other, and a trace that is not there.
+func (f *fitFlags) check(cmd *cobra.Command, path string) error {
+	switch {
+	case f.out == "" && cli.MissingFile(path) != nil:
+		return cli.MissingFile(path)
+	case f.out == "":
+		return cli.Usagef("name a file for the model: -o FILE.parquet, or -o - for stdout")
+	case f.out == cli.Standard && cli.IsTerminal(cmd.OutOrStdout()):
+		return cli.Usagef("a model is binary: redirect stdout, or give -o FILE.parquet")
+	case f.kSwap < 1:
+		return cli.Usagef("--k-swap must be 1 or more")
+	case f.public.Tier != "" && !f.public.Drawn():
+		return cli.Usagef("--tier: want partner or public; without the flag, the model has the trace's tier")
+	case f.public.Tier != "" && cmd.Flags().Changed("k-swap"):
+		return cli.Usagef("--k-swap cannot be used with --tier %s, which keeps no rows to swap", f.public.Tier)
+	case f.public.Tier != "" && f.strict:
+		return cli.Usagef("--strict cannot be used with --tier %s: a release that is measured against its "+
+			"trace tells of it what its noise hides", f.public.Tier)
+	}
+
+	if err := f.public.Check(cmd); err != nil {
+		return err
+	}
+	return jsonOrFile(cmd, f.out)
+}
+
+// fit writes a model without noise of the trace or the histograms at a path.
+func (f *fitFlags) fit(cmd *cobra.Command, path string) error {
+	m, checks, err := fitInput(cmd, path, f.kSwap)
+	if err != nil {
+		return err
+	}
+	if err := cli.WriteOutputMode(cmd, f.out, m.Meta().Mode(),
+		func(w io.Writer) error { return m.Write(w) }); err != nil {
+		return err
+	}
+
+	var notes []string
+	off := strictly(f.strict, checks, "a workload of it", &notes)
+	return errors.Join(sayModel(cmd, f.out, m.Meta(), int64(m.Requests()), "request", m.KSwap(), notes), off)
 }
 
 // fitInput fits a model to whatever the file holds, with what was measured of it.

@@ -93,10 +93,16 @@ func fitSessions(cmd *cobra.Command, f *flags.Release, path string, t *trace.Tra
 	case err != nil:
 		return nil, nil, paid, paid(cli.InFile(path, err))
 	}
-	if _, keys := anonymize.SharedKeys(t.Meta); keys > 1 {
-		words = append([]string{
+	return m, sessionsWords(m, t.Meta, words), paid, nil
+}
+
+// sessionsWords are the notes on a model of sessions: what it protects and how far off it is, and after that what
+// the ledger says.
+func sessionsWords(m *release.Model, source trace.Meta, ledger []string) []string {
+	if _, keys := anonymize.SharedKeys(source); keys > 1 {
+		ledger = append([]string{
 			fmt.Sprintf("warning: it was recorded with %d keys: a user whom several recordings saw counts as "+
-				"several, and is protected less", keys)}, words...)
+				"several, and is protected less", keys)}, ledger...)
 	}
 	s := m.Statement()
 	said := []string{"protects " + s.Protects}
@@ -111,7 +117,7 @@ func fitSessions(cmd *cobra.Command, f *flags.Release, path string, t *trace.Tra
 	said = append(said, fmt.Sprintf("typical errors are up to: requests %s, total input %s, total output %s, hit "+
 		"ratio %.3f; more where few users send much of all, since each counts as one",
 		page.Percent(e.Requests), page.Percent(e.Input), page.Percent(e.Output), e.Hit))
-	return m, append(said, words...), paid, nil
+	return append(said, ledger...)
 }
 
 // cardOfSessions gives a model its card, with what all releases cost together.
