@@ -304,25 +304,20 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 		meta.Captures = hex.EncodeToString(id)
 		return meta, err
 	}
+	var says []string
 	if f.tier.Drawn() {
-		says, err := f.release(cmd, rows, bar)
-		if err != nil {
-			return err
-		}
-		return f.say(cmd, src.Info(), card, policy, timing, says...)
+		says, err = f.release(cmd, rows, bar)
+	} else if err = writeCarded(cmd, f.out, rows); err == nil && raw != nil {
+		err = raw.Commit() // the text appears once its trace has
 	}
-	err = writeCarded(cmd, f.out, rows)
 	bar.End()
-	if err == nil && raw != nil { // the text appears once its trace has
-		err = raw.Commit()
-	}
 	if err == nil && card.Templates != nil {
 		err = writeTemplates(cmd, templatesName(f.out), card.Templates)
 	}
 	if err != nil {
 		return err
 	}
-	return f.say(cmd, src.Info(), card, policy, timing)
+	return f.say(cmd, src.Info(), card, policy, timing, says...)
 }
 
 // release writes sessions that are drawn with noise from the imported rows, which are kept for so long in a private file.

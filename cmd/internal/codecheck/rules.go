@@ -26,7 +26,7 @@ func (f fault) String() string { return f.where + ": " + f.what }
 func (m *module) check() ([]fault, error) {
 	var all []fault
 	for _, rule := range []func() ([]fault, error){m.conflictMarkers, m.numberedLists, m.listedCommands, m.lineBudgets,
-		m.deadCode, m.unusedExports, m.listedFiles, m.caughtPanics} {
+		m.deadCode, m.unusedExports, m.listedFiles, m.caughtPanics, m.longFunctions} {
 		faults, err := rule()
 		if err != nil {
 			return nil, err
@@ -411,4 +411,25 @@ func fileStem(name string) string {
 		stem = strings.TrimSuffix(stem, system)
 	}
 	return stem
+}
+
+// bodyLines are the lines that the body of a function may have.
+const bodyLines = 80
+
+// longFunctions finds functions whose body a reader cannot see on one screen.
+func (m *module) longFunctions() (faults []fault, err error) {
+	for _, f := range m.files {
+		for _, decl := range f.ast.Decls {
+			function, ok := decl.(*ast.FuncDecl)
+			if !ok || function.Body == nil {
+				continue
+			}
+			body := function.Body
+			if lines := m.fset.Position(body.Rbrace).Line - m.fset.Position(body.Lbrace).Line - 1; lines > bodyLines {
+				faults = append(faults, fault{m.position(function.Pos()), fmt.Sprintf(
+					"%s has %d lines, and may have %d: give a part of it a name", function.Name.Name, lines, bodyLines)})
+			}
+		}
+	}
+	return faults, nil
 }

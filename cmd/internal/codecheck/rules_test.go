@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -148,5 +149,15 @@ func TestListedFiles(t *testing.T) {
 	}).listedFiles()
 	if err != nil || len(faults) != 2 || !strings.Contains(faults[0].what, "gone.go") || !strings.Contains(faults[1].what, "write.go") {
 		t.Errorf("%v, %v; want gone.go and write.go", faults, err)
+	}
+}
+
+func TestLongFunctions(t *testing.T) {
+	body := func(lines int) string { return "{\n" + strings.Repeat("\tprintln()\n", lines) + "}\n" }
+	faults, err := moduleOf(t, map[string]string{
+		"a/a.go": "package a\n\nfunc Just() " + body(bodyLines) + "\nfunc Beyond() " + body(bodyLines+1),
+	}).longFunctions()
+	if err != nil || len(faults) != 1 || faults[0].where != fmt.Sprintf("a/a.go:%d", 3+bodyLines+3) {
+		t.Errorf("%v, %v; want Beyond alone", faults, err)
 	}
 }
