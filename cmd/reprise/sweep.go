@@ -238,6 +238,7 @@ func (f *sweepFlags) sweep(cmd *cobra.Command, path string) (r bench.SweepResult
 	if f.bySession.Given() && !cmd.Flags().Changed("level-budget") {
 		f.budget = runs.SessionBudget
 	}
+
 	s, err := f.plan()
 	if err != nil {
 		return r, err
@@ -247,6 +248,7 @@ func (f *sweepFlags) sweep(cmd *cobra.Command, path string) (r bench.SweepResult
 	if s.Target, err = f.trial.Target(cmd); err != nil {
 		return r, err
 	}
+
 	dir := f.dir
 	if dir == "" {
 		if dir, err = os.MkdirTemp("", "reprise-sweep-"); err != nil {
@@ -264,14 +266,10 @@ func (f *sweepFlags) sweep(cmd *cobra.Command, path string) (r bench.SweepResult
 		}
 		defer s.Dir.Close()
 	}
-	settings, err := f.serve.Settings(cmd)
-	switch {
-	case f.engine != nil:
-		settings = []flags.ServeSetting{*f.engine}
-	case err != nil:
+
+	settings, err := f.engines(cmd)
+	if err != nil {
 		return r, err
-	case len(settings) > 1:
-		return r, cli.Usagef("--vary varies the settings of several sweeps; this needs one: use --set")
 	}
 	answer := filepath.Join(f.dir, sweepFile)
 	for _, engine := range settings { // one, where an engine is to be started
@@ -291,21 +289,10 @@ func (f *sweepFlags) sweep(cmd *cobra.Command, path string) (r bench.SweepResult
 		defer served.Close()
 		s.Target, s.About = served, s.About+" of "+result.Redact(engine.Command.String())
 	}
-	s.Told = func(l bench.Level) {
-		if l.Sessions != nil {
-			cli.Stepf(cmd, "%s: %s, session time p50 %s, p95 %s ms, TTFT p99 %s ms", l.Name, l.Outcome,
-				cli.Figure(l.Sessions.Time.P50, 0), cli.Figure(l.Sessions.Time.P95, 0), cli.Figure(l.TTFTDue.P99, 1))
-			return
-		}
-		cli.Stepf(cmd, "%s: %s, TTFT p50 %s, p99 %s ms", l.Name, l.Outcome, cli.Figure(l.TTFTDue.P50, 1),
-			cli.Figure(l.TTFTDue.P99, 1))
-	}
-	if _, simulated := s.Target.(runs.SimulatedTarget); !simulated {
-		e, err := s.Estimate()
-		if err != nil {
-			return r, err
-		}
-		sayEstimate(cmd, e, "fewer where the server is saturated before")
+
+	s.Told = func(l bench.Level) { sayLevel(cmd, &l) }
+	if err := estimate(cmd, &s); err != nil {
+		return r, err
 	}
 	r, err = s.Run(cmd.Context())
 	switch {
@@ -321,6 +308,41 @@ func (f *sweepFlags) sweep(cmd *cobra.Command, path string) (r bench.SweepResult
 	}
 	write := func(w io.Writer) error { return cli.WriteJSON(w, r) }
 	return r, trace.WriteFile(answer, trace.TierMode(r.Tier), write)
+}
+
+// engines are the settings of the engine that is to be started: one, or none where a server runs already.
+func (f *sweepFlags) engines(cmd *cobra.Command) ([]flags.ServeSetting, error) {
+	if f.engine != nil {
+		return []flags.ServeSetting{*f.engine}, nil
+	}
+	settings, err := f.serve.Settings(cmd)
+	if err == nil && len(settings) > 1 {
+		err = cli.Usagef("--vary varies the settings of several sweeps; this needs one: use --set")
+	}
+	return settings, err
+}
+
+// estimate says how long a sweep of a server takes. A simulation takes no time of its own.
+func estimate(cmd *cobra.Command, s *bench.Sweep) error {
+	if _, simulated := s.Target.(runs.SimulatedTarget); simulated {
+		return nil
+	}
+	e, err := s.Estimate()
+	if err == nil {
+		sayEstimate(cmd, e, "fewer where the server is saturated before")
+	}
+	return err
+}
+
+// sayLevel says how a level ended.
+func sayLevel(cmd *cobra.Command, l *bench.Level) {
+	if l.Sessions != nil {
+		cli.Stepf(cmd, "%s: %s, session time p50 %s, p95 %s ms, TTFT p99 %s ms", l.Name, l.Outcome,
+			cli.Figure(l.Sessions.Time.P50, 0), cli.Figure(l.Sessions.Time.P95, 0), cli.Figure(l.TTFTDue.P99, 1))
+		return
+	}
+	cli.Stepf(cmd, "%s: %s, TTFT p50 %s, p99 %s ms", l.Name, l.Outcome, cli.Figure(l.TTFTDue.P50, 1),
+		cli.Figure(l.TTFTDue.P99, 1))
 }
 
 // sayEstimate says before several runs how long they send, and what ends them sooner.
