@@ -77,51 +77,10 @@ and 4 if none fails and one cannot be judged.`,
 			return flags.Wants(1, math.MaxInt, "which results?")(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			decision := f.format == formatDecision
-			f.Contract.Alone = decision
-			switch {
-			case f.AsJSON && f.format != "" && f.format != formatJSON:
-				return cli.Usagef("--json and --format cannot be used together")
-			case f.format != "" && !slices.Contains(formatNames(), f.format):
-				return cli.Usagef("--format: want one of %s", strings.Join(formatNames(), ", "))
-			case !decision && f.why != "":
-				return cli.Usagef("--why is for --format %s", formatDecision)
-			case decision && (f.push.URL != "" || f.Definitions != flags.OwnDefinitions):
-				return cli.Usagef("--format %s writes one record of several runs, and takes no --push or --definitions",
-					formatDecision)
-			}
-			if _, err := f.push.Pusher(); err != nil {
+			if err := f.check(); err != nil {
 				return err
 			}
-			if err := f.Check(f.format == formatVLLM, "--format vllm"); err != nil {
-				return err
-			}
-			several, err := severalRuns(args)
-			if err != nil {
-				return err
-			}
-			if several != nil {
-				return f.reportExperiment(cmd, several)
-			}
-			if args, err = resultsNamed(cmd, args); err != nil {
-				return err
-			}
-			if err := cli.KeepInputs(args, f.out, f.HTML); err != nil {
-				return err
-			}
-			if f.explain != "" {
-				return f.explained(cmd, args)
-			}
-			if f.format == formatDecision {
-				return f.decided(cmd, args)
-			}
-			if err := f.checkRuns(len(args)); err != nil {
-				return err
-			}
-			if len(args) > 1 || len(f.names) > 0 {
-				return f.reportRuns(cmd, args)
-			}
-			return f.report(cmd, args[0])
+			return f.run(cmd, args)
 		},
 	}
 	f.Register(cmd)
@@ -140,6 +99,60 @@ and 4 if none fails and one cannot be judged.`,
 	cachesRest.IntVar(&f.ServerBlock, "server-block-size", 0,
 		"block size of the endpoint's prefix cache in tokens; 0 uses the replay's")
 	return cmd
+}
+
+// check refuses flags that go against each other.
+func (f *reportFlags) check() error {
+	decision := f.format == formatDecision
+	f.Contract.Alone = decision
+	switch {
+	case f.AsJSON && f.format != "" && f.format != formatJSON:
+		return cli.Usagef("--json and --format cannot be used together")
+	case f.format != "" && !slices.Contains(formatNames(), f.format):
+		return cli.Usagef("--format: want one of %s", strings.Join(formatNames(), ", "))
+	case !decision && f.why != "":
+		return cli.Usagef("--why is for --format %s", formatDecision)
+	case decision && (f.push.URL != "" || f.Definitions != flags.OwnDefinitions):
+		return cli.Usagef("--format %s writes one record of several runs, and takes no --push or --definitions",
+			formatDecision)
+	}
+
+	if _, err := f.push.Pusher(); err != nil {
+		return err
+	}
+	return f.Check(f.format == formatVLLM, "--format vllm")
+}
+
+// run reports on results files, or on a directory of several runs.
+func (f *reportFlags) run(cmd *cobra.Command, args []string) error {
+	several, err := severalRuns(args)
+	if err != nil {
+		return err
+	}
+	if several != nil {
+		return f.reportExperiment(cmd, several)
+	}
+	if args, err = resultsNamed(cmd, args); err != nil {
+		return err
+	}
+
+	if err := cli.KeepInputs(args, f.out, f.HTML); err != nil {
+		return err
+	}
+	if f.explain != "" {
+		return f.explained(cmd, args)
+	}
+	if f.format == formatDecision {
+		return f.decided(cmd, args)
+	}
+
+	if err := f.checkRuns(len(args)); err != nil {
+		return err
+	}
+	if len(args) > 1 || len(f.names) > 0 {
+		return f.reportRuns(cmd, args)
+	}
+	return f.report(cmd, args[0])
 }
 
 // report prints the summary of a results file, writes its page, and fails with

@@ -17,7 +17,7 @@ import (
 // one says why the code is worth more than what it adds to.
 var budgets = map[string]int{
 	"anonymize": 14_050,
-	"cmd":       25_928,
+	"cmd":       26_060,
 	"datasets":  29_240,
 	"examples":  1_000,
 	"replay":    63_600,
