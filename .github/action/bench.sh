@@ -45,7 +45,7 @@ flags=(-o "$output" --format=markdown --quiet)
 if [ -n "${INPUT_URL:-}" ]; then flags+=(--url "$INPUT_URL"); fi
 if [ -n "${INPUT_SERVE_CMD:-}" ]; then flags+=(--serve-cmd "$INPUT_SERVE_CMD"); fi
 if [ -n "${INPUT_BASELINE:-}" ]; then
-  if [ -f "$INPUT_BASELINE/suite.json" ]; then
+  if [ -d "$INPUT_BASELINE" ]; then # one that holds no results is an error of reprise, and not taken for none
     flags+=(--baseline "$INPUT_BASELINE")
     if [ -n "${INPUT_MAX_REGRESSION:-}" ]; then flags+=(--max-regression "$INPUT_MAX_REGRESSION"); fi
   else

@@ -131,7 +131,7 @@ func TestAuditCommand(t *testing.T) {
 		}
 	}
 	out := must(t, "audit", "t.parquet", "--source", "log.jsonl", "-o", "a.json")
-	if !strings.Contains(out, "pass          non-interference") {
+	if !strings.Contains(out, "✓ passed   card, non-interference, ids") {
 		t.Errorf("the findings are not printed:\n%s", out)
 	}
 	var r audit.Result

@@ -161,6 +161,7 @@ func (h *sheet) about() (out []page.Fact) {
 	if kv := h.KVBytesPerToken; kv != nil {
 		put(true, "KV cache", figure(float64(*kv)/1024)+" KiB", "for each token, as asked for")
 	}
+	put(true, "Tier", h.Tier, "the page is no more public") // which audit reads of a page
 	put(true, "Tokenizer", h.Tokenizer, "")
 	put(true, "Source format", h.SourceFormat, "")
 	put(true, "Digest", h.Digest, "of the rows")
