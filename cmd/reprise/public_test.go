@@ -47,7 +47,7 @@ func TestPublicModel(t *testing.T) {
 		t.Fatalf("the ledger is %s, %v", ledger, err)
 	}
 	must(t, "synth", "m.parquet", "-o", "w.parquet", "-n", "500")
-	if out := must(t, "profile", "w.parquet"); !strings.Contains(out, "public") {
+	if out := must(t, "profile", "w.parquet", "--details"); !strings.Contains(out, "Tier           public") {
 		t.Errorf("the workload is not public:\n%s", out)
 	}
 	if _, errs, code := reprise(t, fit...); code != cli.Usage || !strings.Contains(errs, "ε would be 16, with 8 of 1 releases") {

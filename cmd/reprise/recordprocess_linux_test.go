@@ -125,7 +125,7 @@ func TestRecordKilled(t *testing.T) {
 	if kept < least || kept > most || least < 60 {
 		t.Errorf("%d rows, want %d to %d", kept, least, most)
 	}
-	if said := must(t, "profile", "t.parquet"); !strings.Contains(said, fmt.Sprintf("%d requests in ", kept)) {
+	if said := must(t, "profile", "t.parquet"); !strings.Contains(said, fmt.Sprintf("%d requests, ", kept)) {
 		t.Error(said)
 	}
 	must(t, "replay", "t.parquet", "--url", simulate(t), "--speed", "10", "-o", "r.parquet", "--trust", "max-stall-ttft=off,max-stall-gap=off,max-lag=off,max-lag-p50=off,max-lag-drift=off")

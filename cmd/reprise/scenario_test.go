@@ -63,9 +63,9 @@ func TestScenario(t *testing.T) {
 			t.Errorf("broken: %v", b)
 		}
 	}
-	says := "Scenario short-1: submission valid."
+	says := "Scenario short-1, submission valid: "
 	if code == cli.Untrusted {
-		says = "Scenario short-1: submission NOT valid: trustworthy: "
+		says = "Scenario short-1, submission not valid: "
 	}
 	if !strings.Contains(text, says) || !strings.Contains(errs, "scenario short-1: sets recycle=apart waits=ends") || !strings.Contains(errs, "a submission needs: a stamp") {
 		t.Errorf("%s\n%s", text, errs)

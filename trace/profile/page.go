@@ -69,8 +69,8 @@ func (h *sheet) headline() string {
 // lead says what was profiled.
 func (h *sheet) lead() string {
 	out := "A trace"
-	if h.SourceFormat != "" {
-		out += " (" + h.SourceFormat + ")"
+	if source := strings.TrimSuffix(h.SourceFormat, " of "); source != "" { // a release names no source
+		out += " (" + source + ")"
 	}
 	if h.DurationS > 0 {
 		out += " of " + lasting(h.DurationS)
