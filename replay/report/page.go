@@ -132,7 +132,8 @@ func keyFigures(s *Summary) []page.Fact {
 	out = append(out, page.Fact{Label: "Errors", Value: page.OrDash(r.ErrorShare, page.Percent),
 		Term: termOf("error_share"), Note: sayEnds(s)})
 	if how, where := sessionLines(s); how != "" {
-		out = append(out, page.Fact{Label: "Sessions", Value: how, Term: termOf("sessions")})
+		value, note, _ := strings.Cut(how, "; ")
+		out = append(out, page.Fact{Label: "Sessions", Value: value, Note: note, Term: termOf("sessions")})
 		if where != "" {
 			out = append(out, page.Fact{Label: "Session time", Value: where, Term: termOf("sessions.critical_path")})
 		}

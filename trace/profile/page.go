@@ -130,7 +130,10 @@ func (h *sheet) facts() (out []page.Fact) {
 	if g := h.Sessions; g != nil {
 		note := page.Fixed(g.Turns.Mean, 2) + " turns on average"
 		if g.Origin == originInferred {
-			note += "; " + g.inferred(h.Requests)
+			note += "; inferred for " + page.Many(g.Requests, "request")
+			if g.Doubt != nil {
+				note += ", " + page.Percent(*g.Doubt) + " of the turns perhaps by chance"
+			}
 		}
 		put("Sessions", page.Count(g.Sessions), note)
 	}

@@ -328,7 +328,7 @@ func TestPageFactsAndWarnings(t *testing.T) {
 		labels[f.Label] = f.Value
 	}
 	for _, label := range []string{"Duration", "Prompt tokens", "Output tokens", "Hit ratio, steady", "Distinct blocks", "Sessions",
-		"Rows", "Block", "KV cache", "Tokenizer", "Source format", "CV of gaps", "Categories", "With KV of outputs", "Digest"} {
+		"Rows", "Block", "KV cache", "Tier", "Tokenizer", "Source format", "CV of gaps", "Categories", "With KV of outputs", "Digest"} {
 		if labels[label] == "" {
 			t.Errorf("no fact %s", label)
 		}
