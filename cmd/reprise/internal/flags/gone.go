@@ -21,8 +21,7 @@ var departures = []departure{
 	{"evidence", "", "reprise check, sweep, replay and report measure a server; docs/engines.md has the commands"},
 	{"pack", "", "results say the digest of their workload, its seed and the contract; compare those of the offers " +
 		"with reprise report"},
-	{"verify", "", "results say the digest of their workload, its seed and the contract; reprise report --contract " +
-		"judges them again"},
+	{"verify", "", "reprise report --contract judges results again"},
 	{"replay", "resume", "a broken replay is begun again; its journal, read by reprise report, has what was " +
 		"measured until then"},
 	{"man", "", "reprise COMMAND --help-all has every flag, and docs/commands.md every command"},
@@ -53,6 +52,8 @@ var departures = []departure{
 	{"serve", "cache-tokens", "--kv-tokens is the KV memory of the engine, and its prefix cache"},
 	{"", "profile-server", "curl -X POST SERVER/start_profile and /stop_profile, before and after a replay, run the " +
 		"profiler of vLLM or SGLang"},
+	{"capacity", "preset", "reprise sweep WORKLOAD --preset NAME -o DIR, then capacity DIR"},
+	{"capacity", "rates", "reprise sweep WORKLOAD --rates LIST -o DIR, then capacity DIR"},
 	{"bench", "force", "delete the directory, or choose another one with -o"},
 	{"compare", "aa-rounds", "compare a server with itself: give its address as --url-a and --url-b"},
 	{"compare", "aa", "compare a server with itself: name its results as --a and --b"},
