@@ -111,12 +111,3 @@ func TestEveryNumberIsDefined(t *testing.T) {
 		}
 	}
 }
-
-func definitionNamed(all []Definition, name string) (Definition, bool) {
-	for _, d := range all {
-		if d.Name == name {
-			return d, true
-		}
-	}
-	return Definition{}, false
-}

@@ -146,7 +146,7 @@ func TestBreakersAreShown(t *testing.T) {
 			t.Errorf("line %d is too wide or ends in blanks: %q", i+1, line)
 		}
 	}
-	for _, want := range []string{"Prefix breakers", "│       40 │       0 │ system │ model-9 │       29 │           2 │ 42,282 │",
+	for _, want := range []string{"Prefix breakers", "│ 40       │       0 │ system │ model-9 │       29 │              2 │      42,282 │",
 		"Most is lost at token 40, in message 0 (system)", "a day at this rate", "These are the 10 of 14 places", "fewer than 5 requests"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the text lacks %q:\n%s", want, text)
