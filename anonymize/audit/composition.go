@@ -9,7 +9,7 @@ import (
 	"reprise/anonymize"
 	"reprise/anonymize/dp"
 	"reprise/synth"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 )
 
 // A released is an output as composition reads it.
@@ -60,7 +60,7 @@ func composition(ctx context.Context, c *Case) Finding {
 	}
 	if n := len(list) - len(most); n > 0 {
 		apart += fmt.Sprintf("; nothing is added by %s of other captures, by session or request",
-			page.Many(int64(n), "release"))
+			doc.Many(int64(n), "release"))
 	}
 	if total.Epsilon > synth.MaxEpsilon {
 		return failed(fig, "%d releases %shave ε = %.3g together, above the limit of %d%s", len(most), of,

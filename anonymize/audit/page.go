@@ -10,7 +10,7 @@ import (
 
 	"reprise/anonymize"
 	"reprise/trace"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 )
 
 // Page lays a result out for whoever must answer for a release, such as a data
@@ -19,13 +19,13 @@ import (
 // opinion 05/2014 of the Article 29 working party. It reads the output again; where
 // the case holds what it was made of, totals of both stand side by side, and then
 // the page is no more public than the source. What cannot be read leaves a note; only a stop is an error.
-func Page(ctx context.Context, c *Case, r *Result) (*page.Page, error) {
+func Page(ctx context.Context, c *Case, r *Result) (*doc.Document, error) {
 	card, err := anonymize.ParseCard(c.Output.Meta["card"], c.Output.Meta["card_sha256"])
 	s := sheet{c: c, r: r, card: card, carded: err == nil}
-	p := &page.Page{
+	p := &doc.Document{
 		Title: "Privacy audit", Headline: r.answer(), Verdict: s.findings(),
 		Facts: s.facts(), Notes: s.notes(), Table: s.firstChecks(),
-		About: []page.Group{{Title: "Audit", Facts: s.about()}},
+		About: []doc.Group{{Title: "Audit", Facts: s.about()}},
 	}
 	rows, err := s.rows()
 	c.unread(&rows, "Rows as released", err)
@@ -34,7 +34,7 @@ func Page(ctx context.Context, c *Case, r *Result) (*page.Page, error) {
 		return nil, ctx.Err()
 	}
 	c.unread(&change, "Before and after", err)
-	for _, section := range []page.Section{s.checks(), s.measured(), s.sourceFields(), s.columns(), rows, change,
+	for _, section := range []doc.Section{s.checks(), s.measured(), s.sourceFields(), s.columns(), rows, change,
 		s.hiding(), s.opinion(), s.risks()} {
 		if len(section.Tables)+len(section.Plots)+len(section.Notes)+len(section.Text) > 0 {
 			p.Sections = append(p.Sections, section)
@@ -44,9 +44,9 @@ func Page(ctx context.Context, c *Case, r *Result) (*page.Page, error) {
 }
 
 // unread says in place of a section why it could not be made.
-func (c *Case) unread(section *page.Section, title string, err error) {
+func (c *Case) unread(section *doc.Section, title string, err error) {
 	if err != nil {
-		*section = page.Section{Title: title, Notes: []page.Note{{Level: page.Warn,
+		*section = doc.Section{Title: title, Notes: []doc.Note{{Level: doc.Warn,
 			Text: sentence("what this section says could not be read: " + c.withoutPaths(err.Error()))}}}
 	}
 }
@@ -59,35 +59,35 @@ type sheet struct {
 	carded bool
 }
 
-func (s *sheet) facts() []page.Fact {
-	out := []page.Fact{{Label: "Tier", Value: orNone(s.r.Tier), Note: tierWords[s.r.Tier]},
+func (s *sheet) facts() []doc.Fact {
+	out := []doc.Fact{{Label: "Tier", Value: orNone(s.r.Tier), Note: tierWords[s.r.Tier]},
 		{Label: "Kind of file", Value: s.r.Kind}}
 	if of := s.card.Sessions; of != nil {
-		out = append(out, page.Fact{Label: "ε", Value: fmt.Sprintf("%g", of.Budget.Epsilon),
+		out = append(out, doc.Fact{Label: "ε", Value: fmt.Sprintf("%g", of.Budget.Epsilon),
 			Note: "for " + of.Protects})
 	}
 	if of := s.card.FormerPublic; of != nil {
-		out = append(out, page.Fact{Label: "ε", Value: fmt.Sprintf("%g", of.Budget.Epsilon),
+		out = append(out, doc.Fact{Label: "ε", Value: fmt.Sprintf("%g", of.Budget.Epsilon),
 			Note: "for " + of.Protects})
 	}
 	return out
 }
 
 // about is what was judged, and by what.
-func (s *sheet) about() (out []page.Fact) {
+func (s *sheet) about() (out []doc.Fact) {
 	if s.carded {
-		out = append(out, page.Fact{Label: "Unit of privacy", Value: s.card.Unit})
+		out = append(out, doc.Fact{Label: "Unit of privacy", Value: s.card.Unit})
 	}
 	if s.r.Digest != "" {
-		out = append(out, page.Fact{Label: "Digest of the rows", Value: s.r.Digest})
+		out = append(out, doc.Fact{Label: "Digest of the rows", Value: s.r.Digest})
 	}
-	return append(out, page.Fact{Label: "SHA-256 of the file", Value: s.r.FileSHA256},
-		page.Fact{Label: "Audited by", Value: "reprise " + s.r.Version})
+	return append(out, doc.Fact{Label: "SHA-256 of the file", Value: s.r.FileSHA256},
+		doc.Fact{Label: "Audited by", Value: "reprise " + s.r.Version})
 }
 
 // firstChecks names the checks of each outcome, failures first; nil without any.
-func (s *sheet) firstChecks() *page.Table {
-	t := page.Table{Head: []string{"Checks", ""}, Align: []page.Align{page.Left, page.Left}}
+func (s *sheet) firstChecks() *doc.Table {
+	t := doc.Table{Head: []string{"Checks", ""}, Align: []doc.Align{doc.Left, doc.Left}}
 	for _, status := range []Status{Fail, Inconclusive, Pass, Skipped} {
 		var names []string
 		for _, f := range s.r.Findings {
@@ -112,15 +112,15 @@ var tierWords = map[string]string{
 }
 
 // findings are those that need a look: what failed, and what could not have found anything.
-func (s *sheet) findings() (out []page.Note) {
+func (s *sheet) findings() (out []doc.Note) {
 	for _, of := range []struct {
 		Status
-		page.Level
+		doc.Level
 		what string
-	}{{Fail, page.Bad, " failed"}, {Inconclusive, page.Warn, " was inconclusive"}} {
+	}{{Fail, doc.Bad, " failed"}, {Inconclusive, doc.Warn, " was inconclusive"}} {
 		for _, f := range s.r.Findings {
 			if f.Status == of.Status {
-				out = append(out, page.Note{Level: of.Level, Word: f.Check + of.what, Text: sentence(f.Why)})
+				out = append(out, doc.Note{Level: of.Level, Word: f.Check + of.what, Text: sentence(f.Why)})
 			}
 		}
 	}
@@ -128,18 +128,18 @@ func (s *sheet) findings() (out []page.Note) {
 }
 
 // notes are what else to know before the output is released.
-func (s *sheet) notes() (out []page.Note) {
+func (s *sheet) notes() (out []doc.Note) {
 	if s.r.Count(Fail) == 0 && s.r.Count(Pass) > 0 {
-		out = append(out, page.Note{Level: page.Info,
+		out = append(out, doc.Note{Level: doc.Info,
 			Text: "A check can refute and never prove: the risks that are left are below."})
 	}
 	if n := s.r.Count(Skipped); n > 0 && s.c.Log == nil && s.c.Internal == nil {
-		out = append(out, page.Note{Level: page.Info,
+		out = append(out, doc.Note{Level: doc.Info,
 			Text: "The audit had the output alone. Checks that compare it with its source were skipped; whoever has " +
 				"the source can run them."})
 	}
 	if s.r.Tier == anonymize.Internal {
-		out = append(out, page.Note{Level: page.Warn,
+		out = append(out, doc.Note{Level: doc.Warn,
 			Text: "Tier internal is pseudonymised data: it stays personal data, and is not for release."})
 	}
 	return out
@@ -149,30 +149,30 @@ func (s *sheet) notes() (out []page.Note) {
 var statusWords = map[Status]string{Pass: "✓ passed", Fail: "✕ failed", Inconclusive: "? inconclusive",
 	Skipped: "– skipped"}
 
-func (s *sheet) checks() page.Section {
+func (s *sheet) checks() doc.Section {
 	about := map[string]string{}
 	for _, c := range Checks() {
 		about[c.Name] = c.About
 	}
-	t := page.Table{Head: []string{"", "Check", "What must hold", "What was found"},
-		Align: []page.Align{page.Left, page.Left, page.Left, page.Left}}
+	t := doc.Table{Head: []string{"", "Check", "What must hold", "What was found"},
+		Align: []doc.Align{doc.Left, doc.Left, doc.Left, doc.Left}}
 	for _, f := range s.r.Findings {
 		t.Rows = append(t.Rows, []string{statusWords[f.Status], f.Check, sentence(about[f.Check]), sentence(f.Why)})
 	}
-	return page.Section{Title: "Checks",
+	return doc.Section{Title: "Checks",
 		Text:   []string{"Each of these tries to break the output the way somebody who got hold of it would."},
-		Tables: []page.Table{t}}
+		Tables: []doc.Table{t}}
 }
 
 // measured has the figures of the checks.
-func (s *sheet) measured() page.Section {
+func (s *sheet) measured() doc.Section {
 	rows := s.r.figures()
 	if len(rows) == 0 {
-		return page.Section{}
+		return doc.Section{}
 	}
-	return page.Section{Title: "What the checks measured", Tables: []page.Table{{Caption: "Figures of each check",
+	return doc.Section{Title: "What the checks measured", Tables: []doc.Table{{Caption: "Figures of each check",
 		Folded: true, Head: []string{"Check", "Figure", "Value"}, Rows: rows,
-		Align: []page.Align{page.Left, page.Left, page.Left}}}}
+		Align: []doc.Align{doc.Left, doc.Left, doc.Left}}}}
 }
 
 // sentence makes one of a clause.
@@ -186,20 +186,20 @@ func sentence(s string) string {
 const shownRows = 20
 
 // rows shows the first rows as they are.
-func (s *sheet) rows() (page.Section, error) {
+func (s *sheet) rows() (doc.Section, error) {
 	if s.c.Output.Trace == nil {
-		return page.Section{}, nil
+		return doc.Section{}, nil
 	}
 	src, err := s.c.Output.Trace.Reader()
 	if err != nil {
-		return page.Section{}, err
+		return doc.Section{}, err
 	}
 	rows := make([]trace.Request, shownRows)
 	n, err := src.Read(rows)
 	if err != nil && err != io.EOF {
-		return page.Section{}, err
+		return doc.Section{}, err
 	}
-	var t page.Table
+	var t doc.Table
 	for _, c := range shownColumns {
 		cells, any := make([]string, n), false
 		for i := range n {
@@ -218,12 +218,12 @@ func (s *sheet) rows() (page.Section, error) {
 		}
 	}
 	if n == 0 {
-		return page.Section{}, nil
+		return doc.Section{}, nil
 	}
-	return page.Section{Title: "Rows as released",
+	return doc.Section{Title: "Rows as released",
 		Text: []string{fmt.Sprintf("The first %d rows of the file, in full: a column that is not here is empty in "+
 			"all of them. Of long lists of blocks the beginning is shown.", n)},
-		Tables: []page.Table{t}}, nil
+		Tables: []doc.Table{t}}, nil
 }
 
 // A shownColumn is a column of the rows.

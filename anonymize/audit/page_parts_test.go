@@ -11,25 +11,25 @@ import (
 	"reprise/anonymize/dp"
 	"reprise/datasets"
 	"reprise/trace"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 )
 
 // What a page begins with: what the file is, how the checks ended, and who judged.
 func TestFactsOfAPage(t *testing.T) {
 	findings := []Finding{{Status: Pass}, {Status: Pass}, {Status: Fail}, {Status: Inconclusive}, {Status: Skipped}, {Status: Skipped}, {Status: Skipped}}
-	file, by := page.Fact{Label: "SHA-256 of the file", Value: "0123456789abcdef"}, page.Fact{Label: "Audited by", Value: "reprise 7"}
+	file, by := doc.Fact{Label: "SHA-256 of the file", Value: "0123456789abcdef"}, doc.Fact{Label: "Audited by", Value: "reprise 7"}
 	r := Result{Kind: "trace", Tier: "partner", Version: "7", FileSHA256: "0123456789abcdef", Digest: "sha256:fedcba9876543210", Findings: findings}
 	for name, c := range map[string]struct {
 		s    sheet
-		want []page.Fact
+		want []doc.Fact
 	}{
-		"a release": {sheet{carded: true, card: anonymize.Card{Unit: "user", Sessions: &dp.SessionStatement{Budget: dp.Budget{Epsilon: 8}, Protects: "one user"}}}, []page.Fact{
+		"a release": {sheet{carded: true, card: anonymize.Card{Unit: "user", Sessions: &dp.SessionStatement{Budget: dp.Budget{Epsilon: 8}, Protects: "one user"}}}, []doc.Fact{
 			{Label: "Tier", Value: "partner", Note: "sessions drawn from noisy counts, none of them real; for a partner under contract"}, {Label: "Kind of file", Value: "trace"},
 			{Label: "ε", Value: "8", Note: "for one user"}, {Label: "Unit of privacy", Value: "user"},
 			{Label: "Digest of the rows", Value: "sha256:fedcba9876543210"}, file, by}},
-		"another": {sheet{carded: true, card: anonymize.Card{Unit: "user"}}, []page.Fact{
+		"another": {sheet{carded: true, card: anonymize.Card{Unit: "user"}}, []doc.Fact{
 			{Label: "Tier", Value: "internal", Note: "pseudonymous; for use inside your organisation"}, {Label: "Kind of file", Value: "trace"}, {Label: "Unit of privacy", Value: "user"}, file, by}},
-		"without a card": {sheet{card: anonymize.Card{Unit: "user"}}, []page.Fact{
+		"without a card": {sheet{card: anonymize.Card{Unit: "user"}}, []doc.Fact{
 			{Label: "Tier", Value: "none"}, {Label: "Kind of file", Value: "trace"}, file, by}},
 	} {
 		of := r
@@ -53,25 +53,25 @@ func TestFactsOfAPage(t *testing.T) {
 // What failed and what was inconclusive is said first, and then what the judge did not have.
 func TestVerdicts(t *testing.T) {
 	pass, fail, open, skip := Finding{Status: Pass}, Finding{Check: "a", Status: Fail, Why: "it is"}, Finding{Check: "b", Status: Inconclusive, Why: "it may be"}, Finding{Status: Skipped}
-	info := func(s string) page.Note { return page.Note{Level: page.Info, Text: s} }
+	info := func(s string) doc.Note { return doc.Note{Level: doc.Info, Text: s} }
 	good := info("A check can refute and never prove: the risks that are left are below.")
 	alone := info("The audit had the output alone. Checks that compare it with its source were skipped; whoever has the source can run them.")
-	bad, unsure := page.Note{Level: page.Bad, Word: "a failed", Text: "It is."}, page.Note{Level: page.Warn, Word: "b was inconclusive", Text: "It may be."}
+	bad, unsure := doc.Note{Level: doc.Bad, Word: "a failed", Text: "It is."}, doc.Note{Level: doc.Warn, Word: "b was inconclusive", Text: "It may be."}
 	for name, c := range map[string]struct {
 		findings []Finding
 		of       Case
 		tier     string
-		want     []page.Note
+		want     []doc.Note
 	}{
-		"passed":                {[]Finding{pass, pass}, Case{}, "partner", []page.Note{good}},
-		"failed":                {[]Finding{pass, open, fail}, Case{}, "partner", []page.Note{bad, unsure}},
-		"two failed":            {[]Finding{fail, fail, skip}, Case{}, "partner", []page.Note{bad, bad, alone}},
-		"inconclusive":          {[]Finding{open, pass}, Case{}, "partner", []page.Note{unsure, good}},
+		"passed":                {[]Finding{pass, pass}, Case{}, "partner", []doc.Note{good}},
+		"failed":                {[]Finding{pass, open, fail}, Case{}, "partner", []doc.Note{bad, unsure}},
+		"two failed":            {[]Finding{fail, fail, skip}, Case{}, "partner", []doc.Note{bad, bad, alone}},
+		"inconclusive":          {[]Finding{open, pass}, Case{}, "partner", []doc.Note{unsure, good}},
 		"none":                  {nil, Case{}, "partner", nil},
-		"skipped":               {[]Finding{skip}, Case{}, "partner", []page.Note{alone}},
-		"skipped with a log":    {[]Finding{skip, pass}, Case{Log: &Log{}}, "partner", []page.Note{good}},
-		"skipped with a trace":  {[]Finding{skip, pass}, Case{Internal: &trace.Trace{}}, "partner", []page.Note{good}},
-		"passed, for the house": {[]Finding{pass}, Case{}, "internal", []page.Note{good, {Level: page.Warn, Text: "Tier internal is pseudonymised data: it stays personal data, and is not for release."}}},
+		"skipped":               {[]Finding{skip}, Case{}, "partner", []doc.Note{alone}},
+		"skipped with a log":    {[]Finding{skip, pass}, Case{Log: &Log{}}, "partner", []doc.Note{good}},
+		"skipped with a trace":  {[]Finding{skip, pass}, Case{Internal: &trace.Trace{}}, "partner", []doc.Note{good}},
+		"passed, for the house": {[]Finding{pass}, Case{}, "internal", []doc.Note{good, {Level: doc.Warn, Text: "Tier internal is pseudonymised data: it stays personal data, and is not for release."}}},
 	} {
 		s := sheet{c: &c.of, r: &Result{Tier: c.tier, Findings: c.findings}}
 		if got := append(s.findings(), s.notes()...); !reflect.DeepEqual(got, c.want) {
@@ -103,7 +103,7 @@ func TestRowsOfAPage(t *testing.T) {
 		InputTokens: 11, OutputTokens: trace.Ptr[int32](12), ReasoningTokens: trace.Ptr(int32(13)), CachedTokens: trace.Ptr(int32(14)), ImageTokens: trace.Ptr(int32(15)), Images: trace.Ptr(int32(16)),
 		MaxTokens: trace.Ptr(int32(17)), Temperature: trace.Ptr(float32(0.7)), Stream: trace.Ptr(false), Blocks: []uint64{0, 1, 2, 3}, OutputBlocks: []uint64{4, 5, 6, 7, 8},
 		Status: "ok", FinishReason: "stop", TTFTNS: trace.Ptr(int64(18e6)), E2ENS: trace.Ptr(int64(19e9))}
-	rows := func(rows ...trace.Request) page.Section {
+	rows := func(rows ...trace.Request) doc.Section {
 		s := sheet{c: &Case{Output: &Output{Trace: linkTrace(t, trace.Meta{}, rows)}}}
 		out, err := s.rows()
 		if err != nil {
@@ -116,9 +116,9 @@ func TestRowsOfAPage(t *testing.T) {
 		"images", "max_tokens", "temperature", "stream", "status", "finish", "TTFT", "E2E", "blocks", "output blocks"}
 	empty := make([]string, len(head))
 	empty[0], empty[13] = "0.000 s", "0" // an output that is not known is no 0
-	want := page.Section{Title: "Rows as released",
+	want := doc.Section{Title: "Rows as released",
 		Text: []string{"The first 2 rows of the file, in full: a column that is not here is empty in all of them. Of long lists of blocks the beginning is shown."},
-		Tables: []page.Table{{Head: head, Rows: [][]string{empty,
+		Tables: []doc.Table{{Head: head, Rows: [][]string{empty,
 			{"1.235 s", "1", "2", "0", "4s", "5ms", "6", "model-7", "adapter-8", "chat", "class-9", "replica-10", "cold", "11", "12", "13", "14", "15", "16", "17", "0.7", "false", "ok", "stop", "18ms", "19s", "0 1 2 3", "4 5 6 7 … (5)"}}}}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
@@ -131,10 +131,10 @@ func TestRowsOfAPage(t *testing.T) {
 	if n := len(got.Tables[0].Rows); n != 20 || !slices.Equal(got.Tables[0].Head, []string{"arrival", "input"}) || got.Tables[0].Rows[19][1] != "19" || !strings.HasPrefix(got.Text[0], "The first 20 rows") {
 		t.Errorf("of 25 rows: %+v", got)
 	}
-	if got := rows(); !reflect.DeepEqual(got, page.Section{}) {
+	if got := rows(); !reflect.DeepEqual(got, doc.Section{}) {
 		t.Errorf("of no rows: %+v", got)
 	}
-	if got, err := (&sheet{c: &Case{Output: &Output{}}}).rows(); err != nil || !reflect.DeepEqual(got, page.Section{}) {
+	if got, err := (&sheet{c: &Case{Output: &Output{}}}).rows(); err != nil || !reflect.DeepEqual(got, doc.Section{}) {
 		t.Errorf("of no trace: %+v, %v", got, err)
 	}
 }
@@ -168,11 +168,11 @@ func TestFieldsOfAPage(t *testing.T) {
 		t.Errorf("%+v, want %q", got, want)
 	}
 	for _, s := range []sheet{{card: s.card}, {carded: true}} {
-		if got := s.columns(); !reflect.DeepEqual(got, page.Section{}) {
+		if got := s.columns(); !reflect.DeepEqual(got, doc.Section{}) {
 			t.Errorf("columns of no card: %+v", got)
 		}
 		s.r = &Result{}
-		if got := s.sourceFields(); !reflect.DeepEqual(got, page.Section{}) {
+		if got := s.sourceFields(); !reflect.DeepEqual(got, doc.Section{}) {
 			t.Errorf("fields of no card: %+v", got)
 		}
 	}
@@ -208,7 +208,7 @@ func TestChangeOfAPage(t *testing.T) {
 	before := []trace.Request{{InputTokens: 32, OutputTokens: trace.Ptr[int32](10), Blocks: []uint64{0, 1}, Session: id(0), Status: trace.StatusOK}, {InputTokens: 32, OutputTokens: trace.Ptr[int32](10), Blocks: []uint64{0, 2}, Session: id(0), Status: trace.StatusOK},
 		{InputTokens: 32, Blocks: []uint64{0, 1}, Session: id(1), Status: trace.StatusOK}, {InputTokens: 32, Blocks: []uint64{3, 4}, Status: trace.StatusOK}}
 	after := []trace.Request{{InputTokens: 32, OutputTokens: trace.Ptr[int32](30), Blocks: []uint64{0, 1}, Session: id(0), Status: trace.StatusOK}, {InputTokens: 16, Blocks: []uint64{0}, Session: id(1), Status: trace.StatusOK}}
-	section := func(sessions string, size int, before, after []trace.Request) page.Section {
+	section := func(sessions string, size int, before, after []trace.Request) doc.Section {
 		s := sheet{c: &Case{Output: &Output{Trace: linkTrace(t, trace.Meta{BlockSize: size}, after)}, Internal: linkTrace(t, trace.Meta{BlockSize: size, Sessions: sessions}, before)}}
 		got, err := s.change(t.Context())
 		if err != nil {
@@ -236,7 +236,7 @@ func TestChangeOfAPage(t *testing.T) {
 		t.Errorf("a source without blocks: %q, want %q", got, want)
 	}
 	for _, c := range []*Case{{Output: &Output{}, Internal: linkTrace(t, trace.Meta{}, nil)}, {Output: &Output{Trace: linkTrace(t, trace.Meta{}, nil)}}} {
-		if got, err := (&sheet{c: c}).change(t.Context()); err != nil || !reflect.DeepEqual(got, page.Section{}) {
+		if got, err := (&sheet{c: c}).change(t.Context()); err != nil || !reflect.DeepEqual(got, doc.Section{}) {
 			t.Errorf("without one of both: %+v, %v", got, err)
 		}
 	}
@@ -251,18 +251,18 @@ func TestHidingOfAPage(t *testing.T) {
 		"points": []pointRisk{{Known: lengthsKnown, Points: 1, Unique: 0.25}, {Known: lengthsKnown, Points: 2, Unique: 0.5}, {Known: "x", Points: 1, Unique: 1}}}
 	s := sheet{r: &Result{Findings: []Finding{{Check: "card"}, {Check: "linkage", Figures: fig}}}}
 	got := s.hiding()
-	table := page.Table{Head: []string{"Somebody who knows", "unique", "in classes below 11", "smallest class", "risk at most", "risk on average"},
-		Align: []page.Align{page.Left, page.Right, page.Right, page.Right, page.Right, page.Right},
+	table := doc.Table{Head: []string{"Somebody who knows", "unique", "in classes below 11", "smallest class", "risk at most", "risk on average"},
+		Align: []doc.Align{doc.Left, doc.Right, doc.Right, doc.Right, doc.Right, doc.Right},
 		Rows:  [][]string{{"a, of requests", "50 %", "25 %", "3", "50 %", "12.5 %"}, {"b, of requests", "0 %", "25 %", "3", "50 %", "12.5 %"}}}
-	columns := page.Table{Caption: "Which column makes requests unique: how many are by all of these together, and how many still are without one",
-		Head: []string{"Left out", "unique"}, Align: []page.Align{page.Left, page.Right}, Rows: [][]string{{"none", "75 %"}, {"model", "50 %"}}}
-	if got.Title != "How well requests hide" || !reflect.DeepEqual(got.Tables[:2], []page.Table{table, columns}) || len(got.Text) != 1 {
+	columns := doc.Table{Caption: "Which column makes requests unique: how many are by all of these together, and how many still are without one",
+		Head: []string{"Left out", "unique"}, Align: []doc.Align{doc.Left, doc.Right}, Rows: [][]string{{"none", "75 %"}, {"model", "50 %"}}}
+	if got.Title != "How well requests hide" || !reflect.DeepEqual(got.Tables[:2], []doc.Table{table, columns}) || len(got.Text) != 1 {
 		t.Errorf("%+v, want %+v", got, table)
 	}
 	if got, want := got.Tables[2].Rows[1], []string{lengthsKnown, "2", "50 %", "0 %", "0 %"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
-	out := []page.Series{{Name: lengthsKnown, X: []float64{1, 2}, Y: []float64{25, 50}}, {Name: "x", X: []float64{1}, Y: []float64{100}}}
+	out := []doc.Series{{Name: lengthsKnown, X: []float64{1, 2}, Y: []float64{25, 50}}, {Name: "x", X: []float64{1}, Y: []float64{100}}}
 	if len(got.Plots) != 1 || !reflect.DeepEqual(got.Plots[0].Series, out) || got.Plots[0].Title != "Sessions that a few requests single out" || got.Plots[0].YUnit != "%" {
 		t.Errorf("%+v, want %+v", got.Plots, out)
 	}
@@ -271,7 +271,7 @@ func TestHidingOfAPage(t *testing.T) {
 		t.Errorf("a plot of one point each: %+v", got.Plots)
 	}
 	for _, r := range []Result{{}, {Findings: []Finding{{Check: "linkage"}}}, {Findings: []Finding{{Check: "card", Figures: fig}}}} {
-		if got := (&sheet{r: &r}).hiding(); !reflect.DeepEqual(got, page.Section{}) {
+		if got := (&sheet{r: &r}).hiding(); !reflect.DeepEqual(got, doc.Section{}) {
 			t.Errorf("%+v: %+v", r, got)
 		}
 	}
@@ -287,19 +287,19 @@ func TestOpinionAndRisksOfAPage(t *testing.T) {
 	if got := s.opinion(); got.Title != "The three questions" || !reflect.DeepEqual(got.Tables[0].Rows, want) {
 		t.Errorf("%+v, want %q", got, want)
 	}
-	left := page.Section{Title: "What risks are left", Notes: []page.Note{{Level: page.Warn, Text: "First."}, {Level: page.Warn, Text: "Second."}}}
+	left := doc.Section{Title: "What risks are left", Notes: []doc.Note{{Level: doc.Warn, Text: "First."}, {Level: doc.Warn, Text: "Second."}}}
 	if got := s.risks(); !reflect.DeepEqual(got, left) {
 		t.Errorf("%+v, want %+v", got, left)
 	}
 	s.card.WP29.Inference = ""
-	if got := s.opinion(); !reflect.DeepEqual(got, page.Section{}) {
+	if got := s.opinion(); !reflect.DeepEqual(got, doc.Section{}) {
 		t.Errorf("an answer is missing: %+v", got)
 	}
 	s = sheet{card: card}
-	if got := s.opinion(); !reflect.DeepEqual(got, page.Section{}) {
+	if got := s.opinion(); !reflect.DeepEqual(got, doc.Section{}) {
 		t.Errorf("without a card: %+v", got)
 	}
-	left.Notes = append(left.Notes, page.Note{Level: page.Warn, Text: "The file carries no privacy card that could be read, so nothing is known of what was done to it."})
+	left.Notes = append(left.Notes, doc.Note{Level: doc.Warn, Text: "The file carries no privacy card that could be read, so nothing is known of what was done to it."})
 	if got := s.risks(); !reflect.DeepEqual(got, left) {
 		t.Errorf("without a card: %+v, want %+v", got, left)
 	}

@@ -8,11 +8,11 @@ import (
 
 	"reprise/anonymize"
 	"reprise/trace"
-	"reprise/trace/page"
-	"reprise/trace/page/pagetest"
+	"reprise/trace/doc"
+	"reprise/trace/doc/pagetest"
 )
 
-func auditPage(t *testing.T, c *Case, only ...string) (*page.Page, string) {
+func auditPage(t *testing.T, c *Case, only ...string) (*doc.Document, string) {
 	t.Helper()
 	r, err := Run(t.Context(), c, only)
 	if err != nil {
@@ -29,9 +29,9 @@ func auditPage(t *testing.T, c *Case, only ...string) (*page.Page, string) {
 	return p, b.String()
 }
 
-func sectionOf(t *testing.T, p *page.Page, title string) page.Section {
+func sectionOf(t *testing.T, p *doc.Document, title string) doc.Section {
 	t.Helper()
-	i := slices.IndexFunc(p.Sections, func(s page.Section) bool { return s.Title == title })
+	i := slices.IndexFunc(p.Sections, func(s doc.Section) bool { return s.Title == title })
 	if i < 0 {
 		t.Fatalf("there is no section %q", title)
 	}
@@ -82,15 +82,15 @@ func TestPageOfRelease(t *testing.T) {
 func TestPageVerdict(t *testing.T) {
 	src := linkHouse(t)
 	bad := drawnCase(t, src, anonymize.UnitUser, func(rows []trace.Request) { rows[7].Model = "Jane" })
-	if p, _ := auditPage(t, bad, "free-text"); p.Verdict[0].Level != page.Bad || p.Verdict[0].Word != "free-text failed" {
+	if p, _ := auditPage(t, bad, "free-text"); p.Verdict[0].Level != doc.Bad || p.Verdict[0].Word != "free-text failed" {
 		t.Errorf("with a name: %+v", p.Verdict)
 	}
 	bad.Internal = nil
 	p, _ := auditPage(t, bad, "times")
-	if len(p.Notes) != 1 || p.Notes[0].Level != page.Info {
+	if len(p.Notes) != 1 || p.Notes[0].Level != doc.Info {
 		t.Errorf("somebody outside: %+v", p.Notes)
 	}
-	if slices.ContainsFunc(p.Sections, func(s page.Section) bool { return s.Title == "Before and after" }) {
+	if slices.ContainsFunc(p.Sections, func(s doc.Section) bool { return s.Title == "Before and after" }) {
 		t.Error("there is a change without a source")
 	}
 	path := t.TempDir() + "/house.parquet"
@@ -106,14 +106,14 @@ func TestPageVerdict(t *testing.T) {
 	}
 	defer o.Close()
 	p, _ = auditPage(t, &Case{Output: o}, "card")
-	if p.Verdict[0].Level != page.Bad || !slices.ContainsFunc(p.Notes, func(n page.Note) bool { return strings.Contains(n.Text, "stays personal data") }) {
+	if p.Verdict[0].Level != doc.Bad || !slices.ContainsFunc(p.Notes, func(n doc.Note) bool { return strings.Contains(n.Text, "stays personal data") }) {
 		t.Errorf("a trace of the house without rows and card: %+v", p.Notes)
 	}
 }
 
 func TestGrouped(t *testing.T) {
 	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1000: "-1,000", -100: "-100"} {
-		if got := page.Count(n); got != want {
+		if got := doc.Count(n); got != want {
 			t.Errorf("%d is %s, want %s", n, got, want)
 		}
 	}

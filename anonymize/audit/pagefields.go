@@ -7,17 +7,17 @@ import (
 
 	"reprise/anonymize"
 	"reprise/datasets"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 )
 
 // sourceFields says what became of each field of the source. The fields are those
 // that the reader of the format knows; the others are counted in the card.
-func (s *sheet) sourceFields() page.Section {
-	section := page.Section{Title: "What became of each field of the source"}
+func (s *sheet) sourceFields() doc.Section {
+	section := doc.Section{Title: "What became of each field of the source"}
 	from := s.card.SourceFields
 	switch {
 	case !s.carded || len(s.card.Columns) == 0:
-		return page.Section{}
+		return doc.Section{}
 	case s.r.Tier == anonymize.Public || s.card.Sessions != nil:
 		section.Text = []string{"They are not listed: one record may have a field that no other one has, and no " +
 			"noise would hide it. No row of this file is of a record: all are drawn from noisy counts, by the " +
@@ -34,13 +34,13 @@ func (s *sheet) sourceFields() page.Section {
 			"Which fields were read the card does not say in a way that this version knows."}
 		return section
 	}
-	t := page.Table{Head: []string{"Field of the source", "Fate", "Column", "How, or why"},
-		Align: []page.Align{page.Left, page.Left, page.Left, page.Left}}
+	t := doc.Table{Head: []string{"Field of the source", "Fate", "Column", "How, or why"},
+		Align: []doc.Align{doc.Left, doc.Left, doc.Left, doc.Left}}
 	for _, f := range fields {
 		t.Rows = append(t.Rows, s.fieldRow(f))
 	}
 	if from.Dropped > 0 { // the others have a number and kinds
-		words := page.Many(int64(from.Dropped), "other field")
+		words := doc.Many(int64(from.Dropped), "other field")
 		if from.More {
 			words = "at least " + words
 		}
@@ -61,7 +61,7 @@ func (s *sheet) sourceFields() page.Section {
 		fmt.Sprintf("The source was read as %s. These are all fields that its reader knows, whether or not they "+
 			"occur, so that the list tells nothing of anybody; where a row names several, the first that is there is "+
 			"read. What the reader does not know it never gets to see.", from.Format)}
-	section.Tables = []page.Table{t}
+	section.Tables = []doc.Table{t}
 	return section
 }
 
@@ -107,24 +107,24 @@ func (s *sheet) fieldRow(f datasets.SourceField) []string {
 }
 
 // columns says what became of each column.
-func (s *sheet) columns() page.Section {
+func (s *sheet) columns() doc.Section {
 	if !s.carded || len(s.card.Columns) == 0 {
-		return page.Section{}
+		return doc.Section{}
 	}
-	t := page.Table{Head: []string{"Column", "Fate", "How, or why"},
-		Align: []page.Align{page.Left, page.Left, page.Left}}
+	t := doc.Table{Head: []string{"Column", "Fate", "How, or why"},
+		Align: []doc.Align{doc.Left, doc.Left, doc.Left}}
 	fates := map[string]int{}
 	for _, rule := range s.card.Columns {
 		fate, words := became(rule)
 		fates[fate]++
 		t.Rows = append(t.Rows, []string{rule.Column, fate, words})
 	}
-	return page.Section{Title: "What was done with each column",
+	return doc.Section{Title: "What was done with each column",
 		Text: []string{fmt.Sprintf("As the privacy card of the file says: of %d columns %d are dropped, %d changed "+
 			"and %d as in the source. Prompts, replies and all other text never reach a trace: it has no "+
 			"column for them.",
 			len(s.card.Columns), fates[droppedFate], fates["changed"], fates["as it was"])},
-		Tables: []page.Table{t}}
+		Tables: []doc.Table{t}}
 }
 
 const (

@@ -7,7 +7,7 @@ import (
 
 	"reprise/anonymize"
 	"reprise/trace"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 )
 
 // totals are the lengths and the reuse of a trace, and its turns.
@@ -37,86 +37,86 @@ func totalsOf(ctx context.Context, size int, open func() (trace.Reader[trace.Req
 }
 
 // change sets the totals of the source and of the output side by side.
-func (s *sheet) change(ctx context.Context) (page.Section, error) {
+func (s *sheet) change(ctx context.Context) (doc.Section, error) {
 	o := s.c.Output.Trace
 	if o == nil || s.c.Internal == nil && s.c.Log == nil {
-		return page.Section{}, nil
+		return doc.Section{}, nil
 	}
 	src, err := s.c.Before(ctx)
 	if err != nil {
-		return page.Section{}, err
+		return doc.Section{}, err
 	}
 	before, err := totalsOf(ctx, src.Meta.BlockSize, src.Open)
 	if err != nil {
-		return page.Section{}, err
+		return doc.Section{}, err
 	}
 	after, err := totalsOf(ctx, o.Meta.BlockSize, sourceOf(o).Open)
 	if err != nil {
-		return page.Section{}, err
+		return doc.Section{}, err
 	}
-	t := page.Table{Head: []string{"", "source", "output", "change"},
-		Align: []page.Align{page.Left, page.Right, page.Right, page.Right}}
+	t := doc.Table{Head: []string{"", "source", "output", "change"},
+		Align: []doc.Align{doc.Left, doc.Right, doc.Right, doc.Right}}
 	add := func(name string, a, b int64) {
 		change := ""
 		if a > 0 {
 			change = fmt.Sprintf("%+.1f\u00a0%%", 100*float64(b-a)/float64(a))
 		}
-		t.Rows = append(t.Rows, []string{name, page.Count(a), page.Count(b), change})
+		t.Rows = append(t.Rows, []string{name, doc.Count(a), doc.Count(b), change})
 	}
 	add("Requests", before.Requests, after.Requests)
 	add("Input tokens", before.InputTokens, after.InputTokens)
 	add("Output tokens", before.OutputTokens, after.OutputTokens)
 	if a, b := before.HitRatio(), after.HitRatio(); a != nil && b != nil {
-		t.Rows = append(t.Rows, []string{"Hit ratio by block", page.Percent(*a), page.Percent(*b),
+		t.Rows = append(t.Rows, []string{"Hit ratio by block", doc.Percent(*a), doc.Percent(*b),
 			fmt.Sprintf("%+.1f points", 100*(*b-*a))})
 	}
 	if src.Meta.Sessions == "source" {
 		add("Turns linked to one before", before.turns-int64(len(before.sessions)),
 			after.turns-int64(len(after.sessions)))
 	}
-	return page.Section{Title: "Before and after",
+	return doc.Section{Title: "Before and after",
 		Text: []string{"What the release cost. These are exact counts of the source: with them this page is no more " +
-			"public than that."}, Tables: []page.Table{t}}, nil
+			"public than that."}, Tables: []doc.Table{t}}, nil
 }
 
 // hiding shows what the check of linkage measured.
-func (s *sheet) hiding() page.Section {
+func (s *sheet) hiding() doc.Section {
 	i := slices.IndexFunc(s.r.Findings, func(f Finding) bool { return f.Check == "linkage" })
 	if i < 0 {
-		return page.Section{}
+		return doc.Section{}
 	}
 	fig := s.r.Findings[i].Figures
 	sets, _ := fig["sets"].([]setRisk)
 	if len(sets) == 0 {
-		return page.Section{}
+		return doc.Section{}
 	}
-	t := page.Table{Head: []string{"Somebody who knows", "unique", fmt.Sprintf("in classes below %d", sets[0].K),
+	t := doc.Table{Head: []string{"Somebody who knows", "unique", fmt.Sprintf("in classes below %d", sets[0].K),
 		"smallest class", "risk at most", "risk on average"},
-		Align: []page.Align{page.Left, page.Right, page.Right, page.Right, page.Right, page.Right}}
+		Align: []doc.Align{doc.Left, doc.Right, doc.Right, doc.Right, doc.Right, doc.Right}}
 	for _, r := range sets {
-		t.Rows = append(t.Rows, []string{r.Known + ", of " + r.Of, page.Percent(r.Unique), page.Percent(r.BelowK),
-			fmt.Sprint(r.Smallest), page.Percent(r.MaxRisk), page.Percent(r.Average)})
+		t.Rows = append(t.Rows, []string{r.Known + ", of " + r.Of, doc.Percent(r.Unique), doc.Percent(r.BelowK),
+			fmt.Sprint(r.Smallest), doc.Percent(r.MaxRisk), doc.Percent(r.Average)})
 	}
-	columns := page.Table{Caption: "Which column makes requests unique: how many are by all of these together, and " +
+	columns := doc.Table{Caption: "Which column makes requests unique: how many are by all of these together, and " +
 		"how many still are without one", Head: []string{"Left out", "unique"},
-		Align: []page.Align{page.Left, page.Right}}
+		Align: []doc.Align{doc.Left, doc.Right}}
 	list, _ := fig["columns"].([]columnRisk)
 	for _, c := range list {
 		name := c.Column
 		if name == "" {
 			name = "none"
 		}
-		columns.Rows = append(columns.Rows, []string{name, page.Percent(c.Unique)})
+		columns.Rows = append(columns.Rows, []string{name, doc.Percent(c.Unique)})
 	}
-	known := page.Table{Caption: "How many sessions a few of their requests single out, of those that have so many",
+	known := doc.Table{Caption: "How many sessions a few of their requests single out, of those that have so many",
 		Head:  []string{"Known of each", "requests", "singled out", "at least", "at most"},
-		Align: []page.Align{page.Left, page.Right, page.Right, page.Right, page.Right}}
+		Align: []doc.Align{doc.Left, doc.Right, doc.Right, doc.Right, doc.Right}}
 	points, _ := fig["points"].([]pointRisk)
 	for _, r := range points {
-		known.Rows = append(known.Rows, []string{r.Known, fmt.Sprint(r.Points), page.Percent(r.Unique),
-			page.Percent(r.Low), page.Percent(r.High)})
+		known.Rows = append(known.Rows, []string{r.Known, fmt.Sprint(r.Points), doc.Percent(r.Unique),
+			doc.Percent(r.Low), doc.Percent(r.High)})
 	}
-	out := page.Section{Title: "How well requests hide", Tables: []page.Table{t, columns}, Plots: pointPlots(points),
+	out := doc.Section{Title: "How well requests hide", Tables: []doc.Table{t, columns}, Plots: pointPlots(points),
 		Text: []string{"Requests that look the same to somebody who knows so much of them are a class. Who is alone " +
 			"in a class can be found; in a class of eleven a guess is right once in eleven times."}}
 	if len(points) > 0 {
@@ -126,23 +126,23 @@ func (s *sheet) hiding() page.Section {
 }
 
 // pointPlots draws how many sessions are singled out by a few requests of theirs.
-func pointPlots(points []pointRisk) []page.Plot {
-	p := page.Plot{Title: "Sessions that a few requests single out", XLabel: "Requests that are known",
+func pointPlots(points []pointRisk) []doc.Plot {
+	p := doc.Plot{Title: "Sessions that a few requests single out", XLabel: "Requests that are known",
 		YLabel: "Sessions singled out", YUnit: "%",
 		Text: "Of the sessions that have so many requests. In places, four points single out nearly everybody."}
 	for _, r := range points {
-		i := slices.IndexFunc(p.Series, func(s page.Series) bool { return s.Name == r.Known })
+		i := slices.IndexFunc(p.Series, func(s doc.Series) bool { return s.Name == r.Known })
 		if i < 0 {
 			i = len(p.Series)
-			p.Series = append(p.Series, page.Series{Name: r.Known})
+			p.Series = append(p.Series, doc.Series{Name: r.Known})
 		}
 		one := &p.Series[i]
 		one.X, one.Y = append(one.X, float64(r.Points)), append(one.Y, 100*r.Unique)
 	}
-	if !slices.ContainsFunc(p.Series, func(s page.Series) bool { return len(s.X) > 1 }) {
+	if !slices.ContainsFunc(p.Series, func(s doc.Series) bool { return len(s.X) > 1 }) {
 		return nil // nothing to draw from one point
 	}
-	return []page.Plot{p}
+	return []doc.Plot{p}
 }
 
 // The three questions of opinion 05/2014, and what each asks.
@@ -153,34 +153,34 @@ var criteria = []struct{ name, question string }{
 }
 
 // opinion answers these in the words of the card.
-func (s *sheet) opinion() page.Section {
+func (s *sheet) opinion() doc.Section {
 	if !s.carded {
-		return page.Section{}
+		return doc.Section{}
 	}
 	w := s.card.WP29
 	answers := []string{w.SinglingOut, w.Linkability, w.Inference}
 	if slices.Contains(answers, "") {
-		return page.Section{}
+		return doc.Section{}
 	}
-	t := page.Table{Head: []string{"", "Question", "Answer"}, Align: []page.Align{page.Left, page.Left, page.Left}}
+	t := doc.Table{Head: []string{"", "Question", "Answer"}, Align: []doc.Align{doc.Left, doc.Left, doc.Left}}
 	for i, c := range criteria {
 		t.Rows = append(t.Rows, []string{c.name, c.question, answers[i]})
 	}
-	return page.Section{Title: "The three questions", Tables: []page.Table{t},
+	return doc.Section{Title: "The three questions", Tables: []doc.Table{t},
 		Text: []string{"Opinion 05/2014 of the Article 29 working party on anonymisation techniques asks these of " +
 			"every release. Data for which one answer is yes are pseudonymous for that purpose, and stay " +
 			"personal data."}}
 }
 
 // risks are what the card says is left.
-func (s *sheet) risks() page.Section {
-	out := page.Section{Title: "What risks are left"}
+func (s *sheet) risks() doc.Section {
+	out := doc.Section{Title: "What risks are left"}
 	for _, risk := range s.card.Risks {
-		out.Notes = append(out.Notes, page.Note{Level: page.Warn, Text: sentence(risk)})
+		out.Notes = append(out.Notes, doc.Note{Level: doc.Warn, Text: sentence(risk)})
 	}
 	if !s.carded {
 		out.Notes = append(out.Notes,
-			page.Note{Level: page.Warn,
+			doc.Note{Level: doc.Warn,
 				Text: "The file carries no privacy card that could be read, so nothing is known of what was " +
 					"done to it."})
 	}

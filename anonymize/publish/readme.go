@@ -11,7 +11,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"reprise/anonymize"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 )
 
 // tags are words by which the data set is found.
@@ -50,7 +50,7 @@ func (f *facts) abstract(s Statement) string {
 	}
 	return strings.TrimSpace(
 		fmt.Sprintf("%s %s to language models: arrival times, lengths in tokens%s, without text; %s.", s.About,
-			page.Many(f.rows, "request"), f.reuse(), made))
+			doc.Many(f.rows, "request"), f.reuse(), made))
 }
 
 func (f *facts) reuse() string {
@@ -138,12 +138,12 @@ func (f *facts) readme(s Statement) (string, error) {
 	}
 	line("%s\n", f.abstract(s))
 	line("| | |\n|---|---|")
-	line("| requests | %s |", page.Count(f.rows))
+	line("| requests | %s |", doc.Count(f.rows))
 	line("| time from first to last | %s |", (time.Duration(f.spanNS)).Round(time.Second))
-	line("| input tokens | %s, %s for each request |", page.Count(f.input),
-		page.Number(float64(f.input)/float64(f.rows)))
-	line("| output tokens | %s, %s for each request |", page.Count(f.output),
-		page.Number(float64(f.output)/float64(f.rows)))
+	line("| input tokens | %s, %s for each request |", doc.Count(f.input),
+		doc.Number(float64(f.input)/float64(f.rows)))
+	line("| output tokens | %s, %s for each request |", doc.Count(f.output),
+		doc.Number(float64(f.output)/float64(f.rows)))
 	if n := f.Trace.Meta.BlockSize; n > 0 {
 		line("| prefix blocks | %d tokens each; the last of a row may be partial |", n)
 	}

@@ -11,7 +11,7 @@ import (
 	"reprise/cmd/reprise/internal/flags"
 	"reprise/synth/release"
 	"reprise/trace"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 )
 
 // anonymizeFlags are the flags of anonymize.
@@ -173,8 +173,8 @@ func releaseTrace(cmd *cobra.Command, f *flags.Release, path string, t *trace.Tr
 	if err != nil {
 		return nil, "", err
 	}
-	first += fmt.Sprintf("%s drawn%s; the source has %s", page.Many(after.Requests, "request"), from,
-		page.Count(before.Requests))
+	first += fmt.Sprintf("%s drawn%s; the source has %s", doc.Many(after.Requests, "request"), from,
+		doc.Count(before.Requests))
 	if beside := cardBeside(out); beside != "" {
 		first += "; the privacy card is " + beside
 	}
@@ -182,7 +182,7 @@ func releaseTrace(cmd *cobra.Command, f *flags.Release, path string, t *trace.Tr
 	changed := fmt.Sprintf("input tokens %s, output tokens %s", share(after.InputTokens, before.InputTokens),
 		share(after.OutputTokens, before.OutputTokens))
 	if a, b := before.HitRatio(), after.HitRatio(); a != nil && b != nil {
-		changed += fmt.Sprintf("; hit ratio by block %s, before %s", page.Percent(*b), page.Percent(*a))
+		changed += fmt.Sprintf("; hit ratio by block %s, before %s", doc.Percent(*b), doc.Percent(*a))
 	}
 	says = append([]string{first, changed}, notes...)
 	for _, r := range of.Risks {

@@ -20,8 +20,8 @@ import (
 	"reprise/replay/report"
 	"reprise/synth/spec"
 	"reprise/trace"
+	"reprise/trace/doc"
 	"reprise/trace/objectstore"
-	"reprise/trace/page"
 	"reprise/trace/textpage"
 )
 
@@ -194,7 +194,7 @@ func (f *benchFlags) writeList(cmd *cobra.Command) error {
 
 // writePlan prints the runs that a suite would make.
 func (f *benchFlags) writePlan(cmd *cobra.Command, plan []bench.PlannedRun) error {
-	t := page.Table{Head: []string{"run", "load", "", "workload", "directory"}}
+	t := doc.Table{Head: []string{"run", "load", "", "workload", "directory"}}
 	complete := 0
 	for _, r := range plan {
 		row := []string{r.Row, r.Load, "", r.Workload, r.Dir}
@@ -207,8 +207,8 @@ func (f *benchFlags) writePlan(cmd *cobra.Command, plan []bench.PlannedRun) erro
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	p := page.Page{Title: "Runs", Table: &t, Headline: fmt.Sprintf("Dry run: nothing was sent. %s, %d of them complete",
-		page.Many(int64(len(plan)), "run"), complete)}
+	p := doc.Document{Title: "Runs", Table: &t, Headline: fmt.Sprintf("Dry run: nothing was sent. %s, %d of them complete",
+		doc.Many(int64(len(plan)), "run"), complete)}
 	return p.WriteText(cmd.OutOrStdout(), cli.TextOptions(cmd, "All runs: --details."))
 }
 

@@ -14,8 +14,8 @@ import (
 	"reprise/replay/calibrate"
 	"reprise/replay/result"
 	"reprise/trace"
+	"reprise/trace/doc"
 	"reprise/trace/objectstore"
-	"reprise/trace/page"
 )
 
 // calibrateFlags are the flags of calibrate.
@@ -222,7 +222,7 @@ func (f *validateFlags) run(cmd *cobra.Command, args []string) error {
 	case !v.Holds():
 		load, worst := v.Worst()
 		return cli.Exit(cli.Check, fmt.Errorf("the engine is off by more than %s: %s at %s by %s",
-			page.Percent(f.limit), worst.Metric, load, page.Percent(math.Abs(worst.Error()))))
+			doc.Percent(f.limit), worst.Metric, load, doc.Percent(math.Abs(worst.Error()))))
 	}
 	return nil
 }

@@ -19,8 +19,8 @@ import (
 	"reprise/replay/hardware"
 	"reprise/replay/report"
 	"reprise/trace"
+	"reprise/trace/doc"
 	"reprise/trace/objectstore"
-	"reprise/trace/page"
 	"reprise/trace/quantity"
 )
 
@@ -313,7 +313,7 @@ func (f *predictFlags) run(cmd *cobra.Command, args []string) error {
 		err = c.WriteText(cmd.OutOrStdout(), cli.TextOptions(cmd, "All hints: --details."))
 		if err == nil && memory != nil {
 			cli.Message(cmd.OutOrStdout(), fmt.Sprintf("%s. Memory of each GPU: %s. KV fits %s tokens.\n", setup,
-				memory, page.Count(int64(memory.KVTokens))))
+				memory, doc.Count(int64(memory.KVTokens))))
 		}
 	}
 	if err == nil && s != nil {

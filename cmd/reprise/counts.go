@@ -12,7 +12,7 @@ import (
 	"reprise/anonymize"
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/datasets"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 	"reprise/trace/token"
 )
 
@@ -54,8 +54,8 @@ func countWords(card anonymize.Card) (out []string) {
 		if p, ok := m.Percent(); ok {
 			difference = signedPercent(p / 100)
 		}
-		line := fmt.Sprintf("%s: text counts %s input tokens in %s, the source %s (%s)", name, page.Count(m.Counted),
-			page.Many(m.Requests, "request"), page.Count(m.Source), difference)
+		line := fmt.Sprintf("%s: text counts %s input tokens in %s, the source %s (%s)", name, doc.Count(m.Counted),
+			doc.Many(m.Requests, "request"), doc.Count(m.Source), difference)
 		if m.Apart() {
 			apart = true
 			line = "warning: " + line
@@ -72,9 +72,9 @@ func countWords(card anonymize.Card) (out []string) {
 // signedPercent prints a change as a share in percent.
 func signedPercent(share float64) string {
 	if share > 0 {
-		return "+" + page.Percent(share)
+		return "+" + doc.Percent(share)
 	}
-	return page.Percent(share)
+	return doc.Percent(share)
 }
 
 // sourceNotes say which fields of a source are in no column, what it does not tell, what
@@ -178,7 +178,7 @@ func sourceWords(t anonymize.Totals) string {
 		var words []string
 		for i := 0; i < len(of); i += 2 {
 			if n := of[i+1].(int64); n > 0 {
-				words = append(words, fmt.Sprintf("%s %s", of[i], page.Count(n)))
+				words = append(words, fmt.Sprintf("%s %s", of[i], doc.Count(n)))
 			}
 		}
 		return strings.Join(words, ", ")
@@ -214,7 +214,7 @@ func (f *importFlags) say(cmd *cobra.Command, info datasets.Info, card anonymize
 		for _, file := range info.LeftOut[:min(n, 5)] {
 			names = append(names, filepath.Base(file))
 		}
-		says := page.Many(int64(n), "file") + " of no known format left out: " + strings.Join(names, ", ")
+		says := doc.Many(int64(n), "file") + " of no known format left out: " + strings.Join(names, ", ")
 		if n > len(names) {
 			says += fmt.Sprintf(" and %d more", n-len(names))
 		}
@@ -257,11 +257,11 @@ func (f *importFlags) answer(info datasets.Info, card anonymize.Card, timing str
 	t := card.Totals
 	blocks := "no blocks"
 	if t.Blocks > 0 {
-		blocks = fmt.Sprintf("%s of %d tokens", page.Many(int64(t.Blocks), "distinct block"), card.BlockSize)
+		blocks = fmt.Sprintf("%s of %d tokens", doc.Many(int64(t.Blocks), "distinct block"), card.BlockSize)
 	}
 	failed := ""
 	if t.Failed > 0 {
-		failed = fmt.Sprintf(" (%s failed)", page.Count(t.Failed))
+		failed = fmt.Sprintf(" (%s failed)", doc.Count(t.Failed))
 	}
 	times := "times in the source: " + info.TimeUnit
 	if timing != "" {
@@ -271,12 +271,12 @@ func (f *importFlags) answer(info datasets.Info, card anonymize.Card, timing str
 	if f.tier.Drawn() {
 		name = "imported"
 	}
-	lengths := page.Count(t.InputTokens) + " input tokens, output lengths unknown"
+	lengths := doc.Count(t.InputTokens) + " input tokens, output lengths unknown"
 	if n := t.KnownOutput(); n != nil {
-		lengths = fmt.Sprintf("%s input and %s output tokens", page.Count(t.InputTokens), page.Count(*n))
+		lengths = fmt.Sprintf("%s input and %s output tokens", doc.Count(t.InputTokens), doc.Count(*n))
 	}
-	out = append(out, fmt.Sprintf("%s: %s%s, %s, %s", name, page.Many(t.Requests, "request"), failed, lengths, blocks),
-		fmt.Sprintf("source: %s, %s; %s", info.Format, page.Many(info.Records, "record"), times), sourceWords(t))
+	out = append(out, fmt.Sprintf("%s: %s%s, %s, %s", name, doc.Many(t.Requests, "request"), failed, lengths, blocks),
+		fmt.Sprintf("source: %s, %s; %s", info.Format, doc.Many(info.Records, "record"), times), sourceWords(t))
 	switch f.tier.Tier {
 	case anonymize.Raw:
 		out = append(out, fmt.Sprintf("tier raw: %s keeps the text as it was, for replay --verbatim; do not share it "+
@@ -297,7 +297,7 @@ func (f *importFlags) answer(info datasets.Info, card anonymize.Card, timing str
 	}
 	out = append(out, countWords(card)...)
 	if info.Bad > 0 {
-		bad := page.Many(info.Bad, "bad record") + " skipped, the first of them:"
+		bad := doc.Many(info.Bad, "bad record") + " skipped, the first of them:"
 		if info.Bad == 1 {
 			bad = "1 bad record skipped:"
 		}

@@ -19,7 +19,7 @@ import (
 	"reprise/replay/report"
 	"reprise/trace"
 	"reprise/trace/crash"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 	"reprise/trace/profile"
 	"reprise/trace/textpage"
 )
@@ -127,8 +127,8 @@ func (d *demo) profile() (string, error) {
 		return "", err
 	}
 	s := p.Summary()
-	return fmt.Sprintf("%s; a cache could serve %s of the prompt tokens", page.Many(s.Requests, "request"),
-			page.OrDash(s.Reuse.HitRatios.ByToken, page.Percent)), writeHistograms(d.path("histograms.parquet"),
+	return fmt.Sprintf("%s; a cache could serve %s of the prompt tokens", doc.Many(s.Requests, "request"),
+			doc.OrDash(s.Reuse.HitRatios.ByToken, doc.Percent)), writeHistograms(d.path("histograms.parquet"),
 			t.Meta, p.Histograms())
 }
 

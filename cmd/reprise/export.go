@@ -23,8 +23,8 @@ import (
 	"reprise/replay/report/table"
 	"reprise/replay/result"
 	"reprise/trace"
+	"reprise/trace/doc"
 	"reprise/trace/objectstore"
-	"reprise/trace/page"
 )
 
 // exportFlags are the flags of export.
@@ -296,8 +296,8 @@ func (w tableWritten) say(cmd *cobra.Command) error {
 	if cli.On(cmd, "json") {
 		return cli.WriteJSON(cmd.OutOrStdout(), w)
 	}
-	says := []string{fmt.Sprintf("%s: %s of %s", outputName(w.File), page.Many(w.Requests, "request"),
-		page.Many(int64(w.Runs), "run"))}
+	says := []string{fmt.Sprintf("%s: %s of %s", outputName(w.File), doc.Many(w.Requests, "request"),
+		doc.Many(int64(w.Runs), "run"))}
 	for _, n := range w.Notes {
 		says = append(says, "note: "+n)
 	}

@@ -24,7 +24,7 @@ import (
 	"reprise/replay/result"
 	"reprise/replay/result/resulttest"
 	"reprise/trace"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 )
 
 // judgedRun is a run of 300 sessions of four turns whose servers were scraped each second.
@@ -337,9 +337,9 @@ func TestEveryFigureByItsRows(t *testing.T) {
 			is("--explain", v*scale)
 		}
 		if f.Servers && (f.Statistic == 0 || f.Statistic == figure.P95) {
-			shown := page.Number(want)
+			shown := doc.Number(want)
 			if f.Unit == figure.Share {
-				shown = page.Percent(want)
+				shown = doc.Percent(want)
 			}
 			if !strings.Contains(beside, shown) || !strings.Contains(beside, "Servers: "+f.Label) {
 				t.Errorf("%s, %s, is not beside that of another run:\n%s", f, shown, beside)

@@ -20,7 +20,7 @@ import (
 	"reprise/cmd/reprise/internal/flags"
 	"reprise/datasets"
 	"reprise/trace"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 	"reprise/trace/textpage"
 )
 
@@ -242,12 +242,12 @@ func (t *trial) words() string {
 	if t.err != nil {
 		return "It cannot be imported as it is: " + t.Problem
 	}
-	which := "The first " + page.Many(t.Requests, "request")
+	which := "The first " + doc.Many(t.Requests, "request")
 	switch {
 	case t.Whole && t.Requests == 1:
 		which = "Its one request"
 	case t.Whole:
-		which = fmt.Sprintf("All %s requests", page.Count(t.Requests))
+		which = fmt.Sprintf("All %s requests", doc.Count(t.Requests))
 	}
 	switch {
 	case t.First != nil && t.First.Year() > 1970:
@@ -263,16 +263,16 @@ func (t *trial) words() string {
 		by string
 	}{{t.ByUsage, " by usage"}, {t.ByText, " by text"}} {
 		if c.n != nil {
-			parts = append(parts, page.Count(*c.n)+counts+c.by)
+			parts = append(parts, doc.Count(*c.n)+counts+c.by)
 			counts = ""
 		}
 	}
 	if len(parts) > 0 {
 		parts = []string{strings.Join(parts, ", ")}
 	}
-	parts = append(parts, page.Count(t.Output)+" output tokens")
+	parts = append(parts, doc.Count(t.Output)+" output tokens")
 	if t.Bad > 0 {
-		parts = append(parts, page.Many(t.Bad, "bad record"))
+		parts = append(parts, doc.Many(t.Bad, "bad record"))
 	}
 	out := which + ":\n  " + strings.Join(parts, "\n  ")
 	if t.Problem != "" {

@@ -28,14 +28,14 @@ var mayImport = map[string]string{
 	"trace/usage":       "",
 	"trace/arrival":     "trace/quantity",
 	"trace/textpage":    "",
-	"trace/page":        "trace/textpage",
+	"trace/doc":         "trace/textpage",
 	"trace/strictyaml":  "trace/quantity trace/objectstore",
-	"trace/profile":     "trace trace/block trace/page trace/sample trace/breaker trace/fleet trace/textpage",
+	"trace/profile":     "trace trace/block trace/doc trace/sample trace/breaker trace/fleet trace/textpage",
 	"trace/sample":      "",
 	"trace/recording":   "trace trace/block trace/objectstore trace/usage",
 	"trace/shard":       "trace trace/recording trace/objectstore",
 	"trace/fleet":       "trace trace/block trace/sample",
-	"trace/breaker":     "trace trace/block trace/page",
+	"trace/breaker":     "trace trace/block trace/doc",
 	"datasets": "datasets/internal/fault datasets/internal/record datasets/internal/stamp datasets/internal/row " +
 		"datasets/internal/sniff datasets/internal/input datasets/internal/talk trace trace/arrowipc trace/strictyaml " +
 		"trace/crash trace/ending trace/nonfinite trace/token trace/arrival trace/objectstore trace/usage",
@@ -45,17 +45,17 @@ var mayImport = map[string]string{
 	"datasets/catalogue": "",
 	"anonymize":          "trace trace/recording trace/shard trace/token trace/block trace/breaker trace/profile anonymize/dp anonymize/internal/confine",
 	"anonymize/dp":       "",
-	"anonymize/publish":  "trace trace/page anonymize",
-	"anonymize/audit":    "synth synth/release trace trace/token trace/block trace/profile datasets anonymize anonymize/dp trace/page trace/sample trace/textpage trace/objectstore trace/usage",
-	"synth":              "trace trace/block trace/arrival trace/fleet trace/profile anonymize/dp trace/page trace/sample",
+	"anonymize/publish":  "trace trace/doc anonymize",
+	"anonymize/audit":    "synth synth/release trace trace/token trace/block trace/profile datasets anonymize anonymize/dp trace/doc trace/sample trace/textpage trace/objectstore trace/usage",
+	"synth":              "trace trace/block trace/arrival trace/fleet trace/profile anonymize/dp trace/doc trace/sample",
 	"synth/prompt":       "trace trace/token trace/block trace/sample",
-	"synth/fidelity":     "trace trace/block trace/fleet trace/profile trace/page trace/sample synth trace/textpage",
+	"synth/fidelity":     "trace trace/block trace/fleet trace/profile trace/doc trace/sample synth trace/textpage",
 	"synth/release":      "trace trace/profile trace/sample anonymize/dp synth",
 	"synth/spec":         "trace trace/arrival trace/block trace/profile trace/quantity trace/strictyaml",
 	"replay":             "trace trace/arrival trace/quantity replay/result replay/pace replay/scrape replay/host replay/figure",
 	"replay/figure":      "trace/quantity",
 	"replay/client":      "trace trace/sample trace/usage replay/result replay/openai replay/scrape replay/host replay/client/internal/h1 replay/client/internal/picture",
-	"replay/check":       "replay/client replay/openai replay/result trace/page trace/textpage trace/token",
+	"replay/check":       "replay/client replay/openai replay/result trace/doc trace/textpage trace/token",
 	"replay/result":      "trace trace/arrowipc replay/host replay/scrape trace/objectstore trace/usage",
 	"replay/pace":        "",
 	"replay/shard":       "replay/result trace trace/sample trace/objectstore",
@@ -64,25 +64,25 @@ var mayImport = map[string]string{
 	"replay/scrape":      "",
 	"replay/host":        "",
 	"replay/engine":      "trace trace/quantity trace/token trace/block replay/hardware replay/openai replay/pace trace/ending trace/sample replay/result trace/fleet",
-	"replay/hardware":    "trace/page",
-	"replay/report":      "trace trace/usage trace/profile trace/quantity replay/result replay/scrape replay/host trace/page trace/sample trace/textpage replay/figure",
-	"replay/contract":    "trace trace/quantity trace/page trace/sample trace/strictyaml replay/result replay/report replay/figure",
-	"replay/scenario":    "trace trace/page trace/quantity trace/strictyaml replay/result replay/report",
+	"replay/hardware":    "trace/doc",
+	"replay/report":      "trace trace/usage trace/profile trace/quantity replay/result replay/scrape replay/host trace/doc trace/sample trace/textpage replay/figure",
+	"replay/contract":    "trace trace/quantity trace/doc trace/sample trace/strictyaml replay/result replay/report replay/figure",
+	"replay/scenario":    "trace trace/doc trace/quantity trace/strictyaml replay/result replay/report",
 	"replay/peer":        "trace trace/sample replay/result replay/report",
-	"replay/peerfile":    "trace trace/nonfinite trace/page replay/result replay/report trace/objectstore",
-	"replay/compare":     "trace trace/page trace/sample replay/result replay/report trace/textpage replay/figure",
-	"replay/bench":       "replay replay/result replay/openai replay/report replay/contract replay/engine trace trace/arrival trace/page trace/quantity trace/sample trace/strictyaml trace/textpage trace/objectstore trace/fleet replay/figure",
-	"replay/calibrate":   "replay/figure replay/engine replay/report replay/result trace trace/page trace/sample trace/strictyaml trace/textpage trace/fleet",
+	"replay/peerfile":    "trace trace/nonfinite trace/doc replay/result replay/report trace/objectstore",
+	"replay/compare":     "trace trace/doc trace/sample replay/result replay/report trace/textpage replay/figure",
+	"replay/bench":       "replay replay/result replay/openai replay/report replay/contract replay/engine trace trace/arrival trace/doc trace/quantity trace/sample trace/strictyaml trace/textpage trace/objectstore trace/fleet replay/figure",
+	"replay/calibrate":   "replay/figure replay/engine replay/report replay/result trace trace/doc trace/sample trace/strictyaml trace/textpage trace/fleet",
 	"replay/monitor":     "replay replay/host replay/result",
 	"cmd/reprise":        "*",
 
-	"cmd/reprise/internal/cli":         "replay/peerfile replay/result trace trace/page trace/recording trace/shard trace/textpage trace/objectstore",
-	"cmd/reprise/internal/flags":       "cmd/reprise/internal/cli anonymize anonymize/dp datasets synth replay replay/client replay/contract replay/engine replay/result replay/bench replay/openai replay/pace replay/peer replay/report replay/scenario replay/scrape synth/prompt trace trace/arrival trace/page trace/quantity trace/strictyaml trace/textpage trace/token replay/calibrate replay/hardware trace/objectstore trace/fleet",
-	"cmd/reprise/internal/importshard": "cmd/reprise/internal/cli cmd/reprise/internal/flags anonymize datasets trace trace/page trace/shard trace/token trace/objectstore",
-	"cmd/reprise/internal/publication": "cmd/reprise/internal/cli cmd/reprise/internal/flags anonymize anonymize/publish trace trace/page trace/objectstore",
-	"cmd/reprise/internal/sets":        "cmd/reprise/internal/cli cmd/reprise/internal/flags datasets/catalogue trace/page trace/textpage",
-	"cmd/reprise/internal/machines":    "cmd/reprise/internal/cli cmd/reprise/internal/flags cmd/reprise/internal/runs replay/client replay/host replay/job replay/result replay/shard trace/page trace/textpage",
-	"cmd/reprise/internal/runs":        "cmd/reprise/internal/cli cmd/reprise/internal/flags anonymize replay replay/bench replay/check replay/client replay/engine replay/hardware replay/host replay/monitor replay/openai replay/report replay/result replay/shard synth synth/fidelity synth/prompt trace trace/page trace/profile trace/quantity trace/sample trace/textpage trace/token trace/usage trace/objectstore",
+	"cmd/reprise/internal/cli":         "replay/peerfile replay/result trace trace/doc trace/recording trace/shard trace/textpage trace/objectstore",
+	"cmd/reprise/internal/flags":       "cmd/reprise/internal/cli anonymize anonymize/dp datasets synth replay replay/client replay/contract replay/engine replay/result replay/bench replay/openai replay/pace replay/peer replay/report replay/scenario replay/scrape synth/prompt trace trace/arrival trace/doc trace/quantity trace/strictyaml trace/textpage trace/token replay/calibrate replay/hardware trace/objectstore trace/fleet",
+	"cmd/reprise/internal/importshard": "cmd/reprise/internal/cli cmd/reprise/internal/flags anonymize datasets trace trace/doc trace/shard trace/token trace/objectstore",
+	"cmd/reprise/internal/publication": "cmd/reprise/internal/cli cmd/reprise/internal/flags anonymize anonymize/publish trace trace/doc trace/objectstore",
+	"cmd/reprise/internal/sets":        "cmd/reprise/internal/cli cmd/reprise/internal/flags datasets/catalogue trace/doc trace/textpage",
+	"cmd/reprise/internal/machines":    "cmd/reprise/internal/cli cmd/reprise/internal/flags cmd/reprise/internal/runs replay/client replay/host replay/job replay/result replay/shard trace/doc trace/textpage",
+	"cmd/reprise/internal/runs":        "cmd/reprise/internal/cli cmd/reprise/internal/flags anonymize replay replay/bench replay/check replay/client replay/engine replay/hardware replay/host replay/monitor replay/openai replay/report replay/result replay/shard synth synth/fidelity synth/prompt trace trace/doc trace/profile trace/quantity trace/sample trace/textpage trace/token trace/usage trace/objectstore",
 
 	"cmd/internal/codecheck": "",
 	"cmd/internal/release":   "",
@@ -111,7 +111,7 @@ var mayImport = map[string]string{
 	"trace/bombtest":                 "",                                // for tests
 	"trace/ending/endingtest":        "trace/ending",                    // for tests
 	"trace/longtest":                 "",                                // for tests
-	"trace/page/pagetest":            "trace/longtest",                  // for tests
+	"trace/doc/pagetest":             "trace/longtest",                  // for tests
 	"trace/usage/usagetest":          "",                                // for tests
 }
 
@@ -230,8 +230,8 @@ func TestOneHome(t *testing.T) {
 		code *regexp.Regexp
 	}{
 		"the finaliser of SplitMix64":   {"trace/sample/mix.go", regexp.MustCompile(`(?i)0xbf58476d1ce4e5b9`)},
-		"commas between thousands":      {"trace/page/number.go", regexp.MustCompile(`\[:i\] \+ ","`)},
-		"a share in percent, as digits": {"trace/page/number.go", regexp.MustCompile(`func (percent|Percent)\(\w+ float64\) string \{\n?[^}]*(FormatFloat|hundredths)`)},
+		"commas between thousands":      {"trace/doc/number.go", regexp.MustCompile(`\[:i\] \+ ","`)},
+		"a share in percent, as digits": {"trace/doc/number.go", regexp.MustCompile(`func (percent|Percent)\(\w+ float64\) string \{\n?[^}]*(FormatFloat|hundredths)`)},
 	} {
 		var homes []string
 		err := filepath.WalkDir("../..", func(path string, _ fs.DirEntry, err error) error {

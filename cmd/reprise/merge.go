@@ -16,8 +16,8 @@ import (
 	"reprise/cmd/reprise/internal/machines"
 	"reprise/replay/shard"
 	"reprise/trace"
+	"reprise/trace/doc"
 	"reprise/trace/objectstore"
-	"reprise/trace/page"
 	"reprise/trace/profile"
 	"reprise/trace/recording"
 )
@@ -179,9 +179,9 @@ func mergeHistograms(cmd *cobra.Command, paths []string, out string, asJSON bool
 	}
 	cli.Answer(cmd, "--json prints them",
 		fmt.Sprintf("%s: histograms of %s from %s; counts are added, which is exact", out,
-			page.Many(requests, "request"), page.Many(int64(len(paths)), "file")),
+			doc.Many(requests, "request"), doc.Many(int64(len(paths)), "file")),
 		fmt.Sprintf("note: a value is known to within %s, in each file and in this one, as the buckets are the same",
-			page.Percent(profile.BucketError)),
+			doc.Percent(profile.BucketError)),
 		"note: reuse and gaps between requests are those within each source: a cache that all share is seen only in "+
 			"one trace of all, by merge and profile")
 	return nil
@@ -238,14 +238,14 @@ func finishParts(cmd *cobra.Command, set *recording.Set, out string, asJSON bool
 			"counts": meta.Counts})
 	}
 	cli.Notef(cmd, "%s from %s: %d input and %d output tokens, %d distinct blocks of %d",
-		page.Many(t.Requests, "request"),
-		page.Many(int64(len(files)), "file"), t.InputTokens, t.OutputTokens, t.Blocks, card.BlockSize)
+		doc.Many(t.Requests, "request"),
+		doc.Many(int64(len(files)), "file"), t.InputTokens, t.OutputTokens, t.Blocks, card.BlockSize)
 	if says := captureWords(meta.Window()); says != "" {
 		cli.Notef(cmd, "%s", says)
 	}
 	if journals > 0 {
 		cli.Notef(cmd, "note: %s: the recorder was killed or still runs; what came in its last second may be missing",
-			page.Many(int64(journals), "journal"))
+			doc.Many(int64(journals), "journal"))
 	}
 	switch n, keys := len(set.Captures()), len(set.Keys()); {
 	case n > 1 && keys == 1:
@@ -260,14 +260,14 @@ func finishParts(cmd *cobra.Command, set *recording.Set, out string, asJSON bool
 	}
 	if meta.Share < 1 {
 		cli.Notef(cmd, "note: %s of the sessions were recorded: rates and reuse are those of the sample",
-			page.Percent(meta.Share))
+			doc.Percent(meta.Share))
 	}
 	if lost := meta.Counts.Lost(); lost > 0 {
 		cli.Notef(cmd, "warning: %s of %d passed and %s not recorded, so that rates, lengths and reuse are those "+
-			"of the rest", page.Many(lost, "request"), lost+meta.Counts.Recorded, page.Was(lost))
+			"of the rest", doc.Many(lost, "request"), lost+meta.Counts.Recorded, doc.Was(lost))
 		for _, o := range meta.Counts.Outcomes() {
 			if o.Lost && *o.N > 0 {
-				cli.Notef(cmd, "  %s %s", page.Many(*o.N, "request"), o.Says)
+				cli.Notef(cmd, "  %s %s", doc.Many(*o.N, "request"), o.Says)
 			}
 		}
 	}

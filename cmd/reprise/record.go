@@ -22,7 +22,7 @@ import (
 	"reprise/cmd/reprise/internal/flags"
 	"reprise/datasets/record"
 	"reprise/trace"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 	"reprise/trace/recording"
 	"reprise/trace/token"
 	"reprise/trace/usage"
@@ -184,10 +184,10 @@ func (f *recordFlags) run(cmd *cobra.Command) error {
 		strings.Join(f.upstreams, " and "))
 	cutOff, serveErr := r.proxy.Serve(cmd.Context(), l, record.ServeOptions{Certificate: certificate, Drain: f.drain,
 		Draining: func(inFlight int) {
-			cli.Notef(cmd, "stopping: %s in flight, for %v at most", page.Many(int64(inFlight), "request"), f.drain)
+			cli.Notef(cmd, "stopping: %s in flight, for %v at most", doc.Many(int64(inFlight), "request"), f.drain)
 		}})
 	if cutOff > 0 {
-		cli.Notef(cmd, "%s cut off after --set drain=%v", page.Many(int64(cutOff), "request"), f.drain)
+		cli.Notef(cmd, "%s cut off after --set drain=%v", doc.Many(int64(cutOff), "request"), f.drain)
 	}
 	r.proxy.Close()
 	closeErr := r.writer.Close()
@@ -333,13 +333,13 @@ func (f *recordFlags) sayRecorded(cmd *cobra.Command, r *recorder) error {
 				"not_recorded": c.Lost(), "counts": c})
 	}
 	out := new(strings.Builder)
-	fmt.Fprintf(out, "%s recorded in %v to %s\n", page.Many(c.Recorded, "request"), lasted, f.out)
+	fmt.Fprintf(out, "%s recorded in %v to %s\n", doc.Many(c.Recorded, "request"), lasted, f.out)
 	for _, o := range c.Outcomes()[1:] {
 		if *o.N > 0 {
-			fmt.Fprintf(out, "  %s %s\n", page.Many(*o.N, "request"), o.Says)
+			fmt.Fprintf(out, "  %s %s\n", doc.Many(*o.N, "request"), o.Says)
 		}
 	}
-	c.Usage.Each(func(one usage.Finding, n int64) { fmt.Fprintf(out, "  %s %s\n", page.Many(n, "answer"), one.Says()) })
+	c.Usage.Each(func(one usage.Finding, n int64) { fmt.Fprintf(out, "  %s %s\n", doc.Many(n, "answer"), one.Says()) })
 	if c.Recorded > 0 {
 		fmt.Fprintf(out, "Make a trace of them:  reprise merge --finish %s -o t.parquet\n", f.out)
 	}

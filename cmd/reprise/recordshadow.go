@@ -15,7 +15,7 @@ import (
 	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/crash"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 )
 
 // shadowFlags are the flags of a candidate server.
@@ -166,7 +166,7 @@ func (w *shadowWriter) finish(cmd *cobra.Command, skipped int64) error {
 	<-w.ended
 	if w.left += skipped; w.left > 0 {
 		cli.Notef(cmd, "%s not sent to the shadow, or not written, since it did not keep up",
-			page.Many(w.left, "request"))
+			doc.Many(w.left, "request"))
 	}
 	for i := range w.side {
 		s := &w.side[i]
@@ -181,7 +181,7 @@ func (w *shadowWriter) finish(cmd *cobra.Command, skipped int64) error {
 	if w.written == 0 {
 		return errors.Join(w.err, os.Remove(w.side[0].path), os.Remove(w.side[1].path))
 	}
-	cli.Notef(cmd, "%s answered by both servers: reprise compare %s %s", page.Many(w.written, "request"),
+	cli.Notef(cmd, "%s answered by both servers: reprise compare %s %s", doc.Many(w.written, "request"),
 		w.side[0].path, w.side[1].path)
 	return w.err
 }

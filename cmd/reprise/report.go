@@ -22,8 +22,8 @@ import (
 	"reprise/replay/report"
 	"reprise/replay/result"
 	"reprise/trace"
+	"reprise/trace/doc"
 	"reprise/trace/objectstore"
-	"reprise/trace/page"
 	"reprise/trace/textpage"
 )
 
@@ -579,6 +579,6 @@ func journalOf(cmd *cobra.Command, path string) (string, error) {
 		state = "its run ended at " + last.Format(time.DateTime)
 	}
 	cli.Notef(cmd, "%s is not finished: %s. Read from its journal: %s. %s", path, state,
-		page.Many(j.Rows(), "request"), next)
+		doc.Many(j.Rows(), "request"), next)
 	return name, nil
 }

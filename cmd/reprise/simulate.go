@@ -15,7 +15,7 @@ import (
 	"reprise/replay/report"
 	"reprise/replay/result"
 	"reprise/trace"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 	"reprise/trace/textpage"
 )
 
@@ -109,7 +109,7 @@ func (f *simulateFlags) run(cmd *cobra.Command, path string) error {
 		}
 		s.BatchTokens, s.Seqs = config.MaxBatchTokens, config.MaxSeqs
 		m := s.Memory()
-		cli.Notef(cmd, "memory of each GPU: %s. KV fits %s tokens", &m, page.Count(int64(m.KVTokens)))
+		cli.Notef(cmd, "memory of each GPU: %s. KV fits %s tokens", &m, doc.Count(int64(m.KVTokens)))
 	}
 	fleets := f.Configs(config, f.Seed)
 	for _, c := range fleets {
@@ -175,13 +175,13 @@ func writeFleets(cmd *cobra.Command, all []engine.FleetSummary, warning, tier st
 	var rows [][]string
 	for i := range all {
 		s := &all[i]
-		row := []string{s.Router, page.OrDash(s.HitByToken, page.Percent), page.OrDash(s.TTFTP50MS, page.Number),
-			page.OrDash(s.TTFTP99MS, page.Number),
-			cli.Figure(s.LoadImbalance, 2), page.Count(int64(s.Refused))}
+		row := []string{s.Router, doc.OrDash(s.HitByToken, doc.Percent), doc.OrDash(s.TTFTP50MS, doc.Number),
+			doc.OrDash(s.TTFTP99MS, doc.Number),
+			cli.Figure(s.LoadImbalance, 2), doc.Count(int64(s.Refused))}
 		if o.Details {
-			row = append(row, page.Count(int64(s.Answered)), page.OrDash(s.HitByBlock, page.Percent),
+			row = append(row, doc.Count(int64(s.Answered)), doc.OrDash(s.HitByBlock, doc.Percent),
 				cli.Figure(s.PrefillImbalance, 2),
-				page.Count(int64(s.Preemptions)), fmt.Sprintf("%d of %d", s.MaxUsedBlocks, s.CapacityBlocks))
+				doc.Count(int64(s.Preemptions)), fmt.Sprintf("%d of %d", s.MaxUsedBlocks, s.CapacityBlocks))
 		}
 		rows = append(rows, row)
 	}
@@ -197,7 +197,7 @@ func writeFleets(cmd *cobra.Command, all []engine.FleetSummary, warning, tier st
 		p.Columns(head, rows[:len(rows)-more])
 	}
 	if more > 0 {
-		p.Line("", "and "+page.Many(int64(more), "more router"))
+		p.Line("", "and "+doc.Many(int64(more), "more router"))
 	}
 	p.Blank()
 	foot := []string{"Hits by token; TTFT in ms; imbalance is the load of the busiest instance ÷ the mean.",
@@ -277,8 +277,8 @@ func writePresets(cmd *cobra.Command, asJSON bool) error {
 		if at := f.worst(); at != nil {
 			worst = errorOf(at)
 		}
-		rows = append(rows, []string{name, fmt.Sprint(len(f.Fit)), page.OrDash(f.Fitted, page.Percent),
-			page.OrDash(f.RMSE, page.Percent), worst})
+		rows = append(rows, []string{name, fmt.Sprint(len(f.Fit)), doc.OrDash(f.Fitted, doc.Percent),
+			doc.OrDash(f.RMSE, doc.Percent), worst})
 	}
 	p.Columns([]string{"preset", "figures", "error, fitted", "all", "worst"}, rows)
 	p.Blank()
@@ -331,7 +331,7 @@ func (f *fittedPreset) write(p *textpage.Page, details bool) {
 			at := &f.Fit[to]
 			text := errorOf(at)
 			if details {
-				text = fmt.Sprintf("%s → %s %s", page.Number(at.Published), page.Number(at.Simulated), text)
+				text = fmt.Sprintf("%s → %s %s", doc.Number(at.Published), doc.Number(at.Simulated), text)
 			}
 			if !at.Fitted {
 				text = "(" + text + ")"

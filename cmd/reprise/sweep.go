@@ -25,7 +25,7 @@ import (
 	"reprise/replay/report"
 	"reprise/replay/result"
 	"reprise/trace"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 	"reprise/trace/quantity"
 	"reprise/trace/textpage"
 )
@@ -508,7 +508,7 @@ func keptSweep(r *bench.SweepResult) error {
 
 // write prints what was measured with requests of a tier, and writes its page.
 func (f *sweepFlags) write(cmd *cobra.Command, tier string, r interface {
-	Page() *page.Page
+	Page() *doc.Document
 	WriteText(io.Writer, textpage.Options) error
 }) error {
 	if f.html != "" {

@@ -20,8 +20,8 @@ import (
 	"reprise/synth/release"
 	"reprise/synth/spec"
 	"reprise/trace"
+	"reprise/trace/doc"
 	"reprise/trace/objectstore"
-	"reprise/trace/page"
 	"reprise/trace/textpage"
 )
 
@@ -415,7 +415,7 @@ func describeSpec(cmd *cobra.Command, s *spec.Spec) error {
 		}
 	}
 	if more := len(parameters) - shown; more > 0 {
-		p.Line("", fmt.Sprintf("and %s: --details", page.Many(int64(more), "more parameter")))
+		p.Line("", fmt.Sprintf("and %s: --details", doc.Many(int64(more), "more parameter")))
 	}
 	_, err := p.WriteTo(cmd.OutOrStdout())
 	return err

@@ -15,8 +15,8 @@ import (
 	"reprise/synth"
 	"reprise/synth/fidelity"
 	"reprise/trace"
+	"reprise/trace/doc"
 	"reprise/trace/objectstore"
-	"reprise/trace/page"
 )
 
 // fitFlags say how a model is fitted, and where it is written.
@@ -191,7 +191,7 @@ func sayModel(cmd *cobra.Command, path string, meta trace.Meta, n int64, of stri
 		return cli.WriteJSON(cmd.OutOrStdout(), said)
 	}
 	messages := []string{fmt.Sprintf("%s: a model of %s, tier %s; reprise synth makes workloads of it",
-		outputName(path), page.Many(n, of), meta.Tier)}
+		outputName(path), doc.Many(n, of), meta.Tier)}
 	for _, n := range notes {
 		if !strings.HasPrefix(n, "warning: ") {
 			n = "note: " + n

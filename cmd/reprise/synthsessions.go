@@ -17,8 +17,8 @@ import (
 	"reprise/synth"
 	"reprise/synth/release"
 	"reprise/trace"
+	"reprise/trace/doc"
 	"reprise/trace/objectstore"
-	"reprise/trace/page"
 )
 
 // fitSessions makes the model of --tier partner and public, from which sessions are drawn, to
@@ -111,12 +111,12 @@ func sessionsWords(m *release.Model, source trace.Meta, ledger []string) []strin
 	}
 	said = append(said, fmt.Sprintf("ε=%g, δ=%g by %s", s.Budget.Epsilon, s.Budget.Delta, s.Mechanism))
 	if s.Trunks != nil {
-		said = append(said, fmt.Sprintf("prefixes that sessions share: %s", page.Count(int64(s.Trunks.Selected))))
+		said = append(said, fmt.Sprintf("prefixes that sessions share: %s", doc.Count(int64(s.Trunks.Selected))))
 	}
 	e := s.Predicted
 	said = append(said, fmt.Sprintf("typical errors are up to: requests %s, total input %s, total output %s, hit "+
 		"ratio %.3f; more where few users send much of all, since each counts as one",
-		page.Percent(e.Requests), page.Percent(e.Input), page.Percent(e.Output), e.Hit))
+		doc.Percent(e.Requests), doc.Percent(e.Input), doc.Percent(e.Output), e.Hit))
 	return append(said, ledger...)
 }
 

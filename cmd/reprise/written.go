@@ -7,7 +7,7 @@ import (
 
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/trace"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 )
 
 // A written is what a command says of the rows that it wrote to a file, in a line or as
@@ -82,14 +82,14 @@ func (w *written) say(cmd *cobra.Command, path string) error {
 		}
 		return cli.WriteJSON(cmd.OutOrStdout(), w)
 	}
-	requests := page.Many(w.Requests, "request")
+	requests := doc.Many(w.Requests, "request")
 	if w.Of != nil {
-		requests = fmt.Sprintf("%s of %s", page.Count(w.Requests), page.Many(*w.Of, "request"))
+		requests = fmt.Sprintf("%s of %s", doc.Count(w.Requests), doc.Many(*w.Of, "request"))
 	}
 	answer := fmt.Sprintf("%s: %s in %s s, %s input and %s output tokens", outputName(path), requests,
-		page.Number(w.DurationS), page.Count(w.InputTokens), page.Count(w.OutputTokens))
+		doc.Number(w.DurationS), doc.Count(w.InputTokens), doc.Count(w.OutputTokens))
 	if w.Partitions > 0 {
-		answer += ", in " + page.Many(int64(w.Partitions), "partition")
+		answer += ", in " + doc.Many(int64(w.Partitions), "partition")
 	}
 	if w.Tier != "" {
 		answer += ", tier " + w.Tier

@@ -9,7 +9,7 @@ import (
 	"reprise/replay/report"
 	"reprise/replay/result"
 	"reprise/trace"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 	"reprise/trace/textpage"
 )
 
@@ -174,8 +174,8 @@ func (c *Capacity) formulas() []string {
 		fmt.Sprintf("instances = ⌈target ÷ highest load⌉ = ⌈%s ÷ %s⌉ = %d.", spelled(c.Target),
 			spelled(c.Highest), c.Instances),
 		fmt.Sprintf("with headroom = ⌈target × (1 + headroom) ÷ highest load⌉ = ⌈%s × %s ÷ %s⌉ = %d, on %s each.",
-			spelled(c.Target), page.Number(1+c.Headroom), spelled(c.Highest), c.WithMargin,
-			page.Many(int64(c.GPUsPerInstance), "GPU")),
+			spelled(c.Target), doc.Number(1+c.Headroom), spelled(c.Highest), c.WithMargin,
+			doc.Many(int64(c.GPUsPerInstance), "GPU")),
 		"This assumes that a router spreads the load evenly, and that instances do not help each other's caches.",
 	}
 }
@@ -185,7 +185,7 @@ func (c *Capacity) sureness() string {
 	if c.Confidence == 0 {
 		return "by the bounds of the sweep"
 	}
-	return page.Percent(c.Confidence) + " interval"
+	return doc.Percent(c.Confidence) + " interval"
 }
 
 // Prices say what GPUs cost. 0 is not known.
@@ -278,9 +278,9 @@ func (k *Cost) output(c *Capacity, h *Highest) error {
 // each is the output of a request, or of a session.
 func (k *Cost) each() string {
 	if k.OutputPerSession != nil {
-		return page.Number(*k.OutputPerSession) + " per session"
+		return doc.Number(*k.OutputPerSession) + " per session"
 	}
-	return page.Number(k.OutputPerRequest) + " per request"
+	return doc.Number(k.OutputPerRequest) + " per request"
 }
 
 // shared is the price of a million tokens, and the tokens of a unit of price; null
@@ -297,7 +297,7 @@ func shared(price, tokens float64) (perMillion, perPrice *float64) {
 func (p *Prices) paid(gpus int) string {
 	out := "of all GPUs"
 	if p.PerGPUHour > 0 {
-		out = fmt.Sprintf("%d × %s a GPU-hour", gpus, page.Number(p.PerGPUHour))
+		out = fmt.Sprintf("%d × %s a GPU-hour", gpus, doc.Number(p.PerGPUHour))
 	}
 	if p.PerKWh > 0 {
 		out += ", with energy"

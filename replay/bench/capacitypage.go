@@ -6,22 +6,22 @@ import (
 
 	"reprise/replay/report"
 	"reprise/trace"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 )
 
 // Page lays the capacity out for a browser: the instances and GPUs as the headline,
 // beside the instances over the target rate.
-func (c *Capacity) Page() *page.Page {
-	p := &page.Page{Title: "Capacity", Tag: trace.TierNote("result", c.Tier),
+func (c *Capacity) Page() *doc.Document {
+	p := &doc.Document{Title: "Capacity", Tag: trace.TierNote("result", c.Tier),
 		Lead: fmt.Sprintf("An instance holds %s%s, %s.", c.load(c.Highest), c.within(), c.confirmed()),
-		Headline: fmt.Sprintf("%s on %s for %s, with %s headroom", page.Many(int64(c.WithMargin), "instance"),
-			page.Many(int64(c.GPUsTotal), "GPU"), c.load(c.Target), page.Percent(c.Headroom)),
+		Headline: fmt.Sprintf("%s on %s for %s, with %s headroom", doc.Many(int64(c.WithMargin), "instance"),
+			doc.Many(int64(c.GPUsTotal), "GPU"), c.load(c.Target), doc.Percent(c.Headroom)),
 		Plot: c.plot(),
-		Table: &page.Table{Head: []string{"", "instances", "GPUs"},
-			Align: []page.Align{page.Left, page.Right, page.Right}}}
+		Table: &doc.Table{Head: []string{"", "instances", "GPUs"},
+			Align: []doc.Align{doc.Left, doc.Right, doc.Right}}}
 	row := func(what string, n int) {
 		p.Table.Rows = append(p.Table.Rows,
-			[]string{what, page.Count(int64(n)), page.Count(int64(n * c.GPUsPerInstance))})
+			[]string{what, doc.Count(int64(n)), doc.Count(int64(n * c.GPUsPerInstance))})
 	}
 	row("for the target", c.Instances)
 	if c.Fewest != nil {
@@ -30,37 +30,37 @@ func (c *Capacity) Page() *page.Page {
 	if c.Most != nil {
 		row("at the most, "+c.sureness(), *c.Most)
 	}
-	row(fmt.Sprintf("with %s headroom", page.Percent(c.Headroom)), c.WithMargin)
+	row(fmt.Sprintf("with %s headroom", doc.Percent(c.Headroom)), c.WithMargin)
 
 	put := func(label, value, note string) {
-		p.Facts = append(p.Facts, page.Fact{Label: label, Value: value, Note: note})
+		p.Facts = append(p.Facts, doc.Fact{Label: label, Value: value, Note: note})
 	}
-	put("Utilisation", page.Number(c.Utilisation*100)+" %", "at the target, with headroom")
+	put("Utilisation", doc.Number(c.Utilisation*100)+" %", "at the target, with headroom")
 	if k := c.Cost; k != nil {
 		if k.PerHour != nil {
-			put("Cost per hour", page.Number(*k.PerHour), c.paid(c.GPUsTotal))
+			put("Cost per hour", doc.Number(*k.PerHour), c.paid(c.GPUsTotal))
 			if k.PerSession != nil {
-				put("Per session", cell(k.PerSession), page.Number(*k.SessionsPerS)+" a second at the target")
+				put("Per session", cell(k.PerSession), doc.Number(*k.SessionsPerS)+" a second at the target")
 			}
 			put("Per million tokens", cell(k.PerMillion),
-				"of output; 1 buys "+page.OrDash(k.TokensPerPrice, page.Number))
+				"of output; 1 buys "+doc.OrDash(k.TokensPerPrice, doc.Number))
 		}
-		put("Output", page.Number(k.OutputPerS)+" tok/s", k.each()+" as measured")
+		put("Output", doc.Number(k.OutputPerS)+" tok/s", k.each()+" as measured")
 		if k.PerMillionGood != nil {
 			put("Per million good tokens", cell(k.PerMillionGood),
-				page.OrDash(k.GoodShare, page.Percent)+" met every objective")
+				doc.OrDash(k.GoodShare, doc.Percent)+" met every objective")
 		}
 		if k.KilowattHours != nil {
-			put("Energy", page.Number(*k.KilowattHours)+" kWh/h", cell(k.JoulesPerToken)+" J per output token")
+			put("Energy", doc.Number(*k.KilowattHours)+" kWh/h", cell(k.JoulesPerToken)+" J per output token")
 		}
 	}
 	if says := c.Loosened.String(); says != "" {
-		p.Verdict = append(p.Verdict, page.Note{Level: page.Warn, Text: says})
+		p.Verdict = append(p.Verdict, doc.Note{Level: doc.Warn, Text: says})
 	}
 	if warning := report.Warned(c.PresetWarning, c.Extrapolates); warning != "" {
-		p.Verdict = append(p.Verdict, page.Note{Level: page.Warn, Text: printable(warning) + "."})
+		p.Verdict = append(p.Verdict, doc.Note{Level: doc.Warn, Text: printable(warning) + "."})
 	}
-	p.Sections = []page.Section{{Title: "How it is computed", Text: c.formulas()}}
+	p.Sections = []doc.Section{{Title: "How it is computed", Text: c.formulas()}}
 	return p
 }
 
@@ -73,9 +73,9 @@ func (c *Capacity) within() string {
 }
 
 // plot is how many instances each target takes, up to twice that which was asked for.
-func (c *Capacity) plot() *page.Plot {
+func (c *Capacity) plot() *doc.Plot {
 	const most = 400 // steps that are drawn
-	bare, margin := page.Series{Name: "for the target"}, page.Series{Name: "with headroom"}
+	bare, margin := doc.Series{Name: "for the target"}, doc.Series{Name: "with headroom"}
 	each := 1
 	if steps := 2 * c.Target / c.Highest; steps > most {
 		each = ceil(steps / most)
@@ -96,8 +96,8 @@ func (c *Capacity) plot() *page.Plot {
 	case unitLiveSessions:
 		label, unit = "live sessions", ""
 	}
-	return &page.Plot{Title: "Instances over the target", Kind: page.Step, XLabel: label, XUnit: unit,
+	return &doc.Plot{Title: "Instances over the target", Kind: doc.Step, XLabel: label, XUnit: unit,
 		YLabel: "instances",
-		Series: []page.Series{bare, margin},
-		Marks:  []page.Mark{{Axis: page.AxisX, At: c.Target, Label: "target " + page.Number(c.Target)}}}
+		Series: []doc.Series{bare, margin},
+		Marks:  []doc.Mark{{Axis: doc.AxisX, At: c.Target, Label: "target " + doc.Number(c.Target)}}}
 }

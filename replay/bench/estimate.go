@@ -7,7 +7,7 @@ import (
 
 	"reprise/trace"
 	"reprise/trace/arrival"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 )
 
 // An Estimate says before the first of several runs how long they will send. It is at most so long: levels end at
@@ -47,7 +47,7 @@ func (e Estimate) String() string {
 	if e.Runs == 0 {
 		return ""
 	}
-	out := "at most " + page.Many(int64(e.Runs), "run")
+	out := "at most " + doc.Many(int64(e.Runs), "run")
 	if e.Sending > 0 {
 		out += fmt.Sprintf(", %v of sending", e.Sending.Round(time.Second))
 	}

@@ -11,7 +11,7 @@ import (
 	"reprise/replay/engine"
 	"reprise/replay/report"
 	"reprise/replay/result"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 	"reprise/trace/quantity"
 )
 
@@ -270,7 +270,7 @@ func (f *Frontier) curve(ctx context.Context, class *LengthClass, e *FrontierEng
 			f.ToldLevel(e.Name, class.Name, p)
 		}
 		if f.Searches() && p.OutputPerGPU < best*(1+leastGain) {
-			c.Stopped = at + "throughput grew by less than " + page.Percent(leastGain)
+			c.Stopped = at + "throughput grew by less than " + doc.Percent(leastGain)
 			return c, nil
 		}
 		best = max(best, p.OutputPerGPU)

@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"strings"
 
-	"reprise/trace/page"
+	"reprise/trace/doc"
 )
 
 // Page lays the frontier out for a browser: which engine is best at which interactivity, and for
 // each class of lengths the curves of all engines over each other.
-func (r *FrontierResult) Page() *page.Page {
-	p := &page.Page{Title: "Throughput and interactivity", Headline: r.headline(), Verdict: r.cautions(),
+func (r *FrontierResult) Page() *doc.Document {
+	p := &doc.Document{Title: "Throughput and interactivity", Headline: r.headline(), Verdict: r.cautions(),
 		Table: r.engineTable()}
 	if says := r.says(); says[0] != p.Headline {
 		p.Lead = strings.Join(says, " ")
@@ -23,9 +23,9 @@ func (r *FrontierResult) Page() *page.Page {
 		p.Plot.Text = "Output tokens/s per GPU against those that each user sees, under more and more load. Right " +
 			"and up is better."
 	}
-	section := func(title, text string, plots []page.Plot) {
+	section := func(title, text string, plots []doc.Plot) {
 		if len(plots) > 0 {
-			p.Sections = append(p.Sections, page.Section{Title: title, Text: []string{text}, Plots: plots})
+			p.Sections = append(p.Sections, doc.Section{Title: title, Text: []string{text}, Plots: plots})
 		}
 	}
 	section("Throughput per GPU",
@@ -38,7 +38,7 @@ func (r *FrontierResult) Page() *page.Page {
 	section("With the tokens of prompts",
 		"Prompt and output tokens together, as the main plot of InferenceMAX has them.",
 		r.plots("all tokens/s per GPU", "tok/s", func(q *FrontierPoint) *float64 { return &q.TotalPerGPU }))
-	levels := page.Section{Title: "Levels",
+	levels := doc.Section{Title: "Levels",
 		Text: []string{"Load is requests in flight. * = another level of the engine is as good at both interactivity " +
 			"and throughput, and better at one."}}
 	for i := range r.Classes {
@@ -68,14 +68,14 @@ func (r *FrontierResult) headline() string {
 }
 
 // plots are a plot for each class of lengths, with the fronts of all engines.
-func (r *FrontierResult) plots(label, unit string, of func(*FrontierPoint) *float64) []page.Plot {
+func (r *FrontierResult) plots(label, unit string, of func(*FrontierPoint) *float64) []doc.Plot {
 	const colours = 6 // of series
-	var out []page.Plot
+	var out []doc.Plot
 	for _, c := range r.Classes {
-		p := page.Plot{Title: c.Name, Kind: page.Line, XLabel: "interactivity", XUnit: "tok/s", YLabel: label,
+		p := doc.Plot{Title: c.Name, Kind: doc.Line, XLabel: "interactivity", XUnit: "tok/s", YLabel: label,
 			YUnit: unit, LogY: true}
 		for i, curve := range c.Curves {
-			s := page.Series{Name: printable(curve.Engine), Tone: i%colours + 1}
+			s := doc.Series{Name: printable(curve.Engine), Tone: i%colours + 1}
 			for j := range curve.Points {
 				q := &curve.Points[j]
 				if v := of(q); v != nil && q.OnFront {
@@ -86,20 +86,20 @@ func (r *FrontierResult) plots(label, unit string, of func(*FrontierPoint) *floa
 		}
 		out = append(out, p)
 	}
-	return page.Drawn(out...)
+	return doc.Drawn(out...)
 }
 
 // provenance is what the engines are, and what their GPUs cost and draw.
-func (r *FrontierResult) provenance() []page.Group {
-	first := page.Group{Title: "Frontier", Facts: []page.Fact{{Label: "Command", Value: r.Command}}}
+func (r *FrontierResult) provenance() []doc.Group {
+	first := doc.Group{Title: "Frontier", Facts: []doc.Fact{{Label: "Command", Value: r.Command}}}
 	if r.Seed != "" {
-		first.Facts = append(first.Facts, page.Fact{Label: "Seed", Value: r.Seed})
+		first.Facts = append(first.Facts, doc.Fact{Label: "Seed", Value: r.Seed})
 	}
-	groups := []page.Group{first}
+	groups := []doc.Group{first}
 	for _, e := range r.Engines {
-		g := page.Group{Title: printable(e.Name)}
+		g := doc.Group{Title: printable(e.Name)}
 		put := func(label, value, note string) {
-			g.Facts = append(g.Facts, page.Fact{Label: label, Value: printable(value), Note: note})
+			g.Facts = append(g.Facts, doc.Fact{Label: label, Value: printable(value), Note: note})
 		}
 		put("Model", e.Model, "")
 		gpus := fmt.Sprint(e.GPUs)
@@ -114,10 +114,10 @@ func (r *FrontierResult) provenance() []page.Group {
 			if e.DataSheet {
 				note = "by the data sheet"
 			}
-			put("Power of a GPU", page.Number(e.Watts)+" W", note)
+			put("Power of a GPU", doc.Number(e.Watts)+" W", note)
 		}
 		if e.PerGPUHour > 0 {
-			put("Price of a GPU-hour", page.Number(e.PerGPUHour), "")
+			put("Price of a GPU-hour", doc.Number(e.PerGPUHour), "")
 		}
 		for _, fact := range [][2]string{{"Simulated", e.Simulated}, {"Endpoint", e.Endpoint}, {"Server", e.Server},
 			{"Measured", e.Started}} {

@@ -10,7 +10,7 @@ import (
 
 	"reprise/replay/report"
 	"reprise/replay/result"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 	"reprise/trace/textpage"
 )
 
@@ -74,9 +74,9 @@ func (r *FrontierResult) leaders(of func(*FrontierClass) []FrontierStretch) stri
 }
 
 // cautions are what to know before any figure.
-func (r *FrontierResult) cautions() (out []page.Note) {
-	add := func(level page.Level, word, text string) {
-		out = append(out, page.Note{Level: level, Word: word, Text: printable(text)})
+func (r *FrontierResult) cautions() (out []doc.Note) {
+	add := func(level doc.Level, word, text string) {
+		out = append(out, doc.Note{Level: level, Word: word, Text: printable(text)})
 	}
 	by := map[string][]string{} // engines by what is said of their limits
 	for _, e := range r.Engines {
@@ -85,7 +85,7 @@ func (r *FrontierResult) cautions() (out []page.Note) {
 		}
 	}
 	for _, says := range slices.Sorted(maps.Keys(by)) {
-		add(page.Warn, "Limits", strings.Join(by[says], ", ")+": "+says)
+		add(doc.Warn, "Limits", strings.Join(by[says], ", ")+": "+says)
 	}
 	var bounds, assumed []string
 	models := map[string]bool{}
@@ -94,28 +94,28 @@ func (r *FrontierResult) cautions() (out []page.Note) {
 		if e.Bound {
 			bounds = append(bounds, e.Name)
 		} else if e.Warning != "" {
-			add(page.Warn, "Warning", e.Warning+".")
+			add(doc.Warn, "Warning", e.Warning+".")
 		}
 		if e.Assumed {
 			assumed = append(assumed, e.Name)
 		}
 	}
 	for _, text := range r.extrapolating() {
-		add(page.Warn, "Warning", text)
+		add(doc.Warn, "Warning", text)
 	}
 	if len(bounds) > 0 {
 		which := strings.Join(bounds, ", ")
 		if len(bounds) == len(r.Engines) {
 			which = "all engines"
 		}
-		add(page.Warn, "Bounds", which+": what data sheets allow. Real engines reach a part of it.")
+		add(doc.Warn, "Bounds", which+": what data sheets allow. Real engines reach a part of it.")
 	}
 	if len(models) > 1 {
-		add(page.Warn, "Models",
+		add(doc.Warn, "Models",
 			fmt.Sprintf("the engines serve %d models, and only engines of one model compare hardware.", len(models)))
 	}
 	if len(assumed) > 0 {
-		add(page.Warn, "GPUs", strings.Join(assumed, ", ")+
+		add(doc.Warn, "GPUs", strings.Join(assumed, ", ")+
 			": the number is not known, and one for each replica was taken.")
 	}
 	var unserved, missing, untrusted []string
@@ -136,7 +136,7 @@ func (r *FrontierResult) cautions() (out []page.Note) {
 		list []string
 	}{{"Untrusted", untrusted}, {"Not served", unserved}, {"Not measured", missing}} {
 		if len(about.list) > 0 {
-			add(page.Warn, about.word, strings.Join(about.list, "; ")+".")
+			add(doc.Warn, about.word, strings.Join(about.list, "; ")+".")
 		}
 	}
 	return out
@@ -161,7 +161,7 @@ func (r *FrontierResult) extrapolating() (out []string) {
 			}
 		}
 		if says := report.Extrapolation(beyond); says != "" {
-			out = append(out, fmt.Sprintf("%s: at %d of %s %s.", e.Name, levels, page.Many(int64(of), "level"), says))
+			out = append(out, fmt.Sprintf("%s: at %d of %s %s.", e.Name, levels, doc.Many(int64(of), "level"), says))
 		}
 	}
 	return out
@@ -186,9 +186,9 @@ func (r *FrontierResult) powerNote() string {
 
 // engineTable has a row for each engine and class: where it is best, and its highest
 // throughput.
-func (r *FrontierResult) engineTable() *page.Table {
-	t := page.Table{Head: []string{"lengths", "engine", "best at", "tok/s/GPU"},
-		Align:   []page.Align{page.Left, page.Left, page.Right, page.Right},
+func (r *FrontierResult) engineTable() *doc.Table {
+	t := doc.Table{Head: []string{"lengths", "engine", "best at", "tok/s/GPU"},
+		Align:   []doc.Align{doc.Left, doc.Left, doc.Right, doc.Right},
 		Caption: "Best at so many tok/s of each user; the other figures are at the highest throughput."}
 	if len(r.Engines) == 1 {
 		t.Head[2], t.Caption = "tok/s/user", "Figures are at the highest throughput."
@@ -200,7 +200,7 @@ func (r *FrontierResult) engineTable() *page.Table {
 		for j := range c.Curves {
 			if most := c.Curves[j].most(); most != nil { // else it is said why
 				t.Rows = append(t.Rows, append([]string{c.Name, printable(c.Curves[j].Engine),
-					c.bestAt(c.Curves[j].Engine), page.Number(most.OutputPerGPU)}, r.priced(most)...))
+					c.bestAt(c.Curves[j].Engine), doc.Number(most.OutputPerGPU)}, r.priced(most)...))
 			}
 		}
 	}
@@ -229,9 +229,9 @@ func (r *FrontierResult) priced(p *FrontierPoint) (cells []string) {
 // users prints the range, such as "to 45" of the first one, or "45–190".
 func (s *FrontierStretch) users(first bool) string {
 	if first {
-		return "to " + page.Number(s.To)
+		return "to " + doc.Number(s.To)
 	}
-	return page.Number(s.Above) + "–" + page.Number(s.To)
+	return doc.Number(s.Above) + "–" + doc.Number(s.To)
 }
 
 // bestAt is where an engine is best, such as "to 45" or "45–190".
@@ -242,7 +242,7 @@ func (c *FrontierClass) bestAt(engine string) string {
 			ranges = append(ranges, s.users(i == 0))
 		}
 	}
-	return cmp.Or(strings.Join(ranges, ", "), page.OrDash(nil, page.Number))
+	return cmp.Or(strings.Join(ranges, ", "), doc.OrDash(nil, doc.Number))
 }
 
 // most is the level with the highest throughput, nil without any.
@@ -271,22 +271,22 @@ func (c *FrontierClass) remarks() (out []string) {
 }
 
 // pointTable has every level of a class. * is a level that another one of its engine beats.
-func (r *FrontierResult) pointTable(c *FrontierClass) page.Table {
-	t := page.Table{Caption: c.title(), Head: append([]string{"engine", "load", "tok/s/user", "tok/s/GPU",
+func (r *FrontierResult) pointTable(c *FrontierClass) doc.Table {
+	t := doc.Table{Caption: c.title(), Head: append([]string{"engine", "load", "tok/s/user", "tok/s/GPU",
 		"with prompts", "TTFT p50, ms", "TPOT p50, ms", "E2E p50, ms"}, r.priced(nil)...)}
 	for _, curve := range c.Curves {
 		for i := range curve.Points {
 			p := &curve.Points[i]
-			load := page.Count(int64(p.Concurrency))
+			load := doc.Count(int64(p.Concurrency))
 			if p.Rate > 0 {
-				load = page.Number(p.Rate) + "/s"
+				load = doc.Number(p.Rate) + "/s"
 			}
 			if !p.OnFront {
 				load += " *"
 			}
-			t.Rows = append(t.Rows, append([]string{printable(curve.Engine), load, page.Number(p.PerUser),
-				page.Number(p.OutputPerGPU), page.Number(p.TotalPerGPU), page.Number(p.TTFT), page.Number(p.TPOT),
-				page.Number(p.E2E)}, r.priced(p)...))
+			t.Rows = append(t.Rows, append([]string{printable(curve.Engine), load, doc.Number(p.PerUser),
+				doc.Number(p.OutputPerGPU), doc.Number(p.TotalPerGPU), doc.Number(p.TTFT), doc.Number(p.TPOT),
+				doc.Number(p.E2E)}, r.priced(p)...))
 		}
 	}
 	return t

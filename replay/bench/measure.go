@@ -14,7 +14,7 @@ import (
 	"reprise/replay/report"
 	"reprise/replay/result"
 	"reprise/trace"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 	"reprise/trace/sample"
 )
 
@@ -320,8 +320,8 @@ func (m *measurement) intervals(precision float64) (out []MetricInterval) {
 				half := i.Half()
 				got.HalfWidth = report.Rounded(half, 1e6)
 				if f.unit != "share" && precision > 0 && half > precision {
-					got.Resolved, got.Why = false, fmt.Sprintf("±%s, and ±%s was asked for", page.Percent(half),
-						page.Percent(precision))
+					got.Resolved, got.Why = false, fmt.Sprintf("±%s, and ±%s was asked for", doc.Percent(half),
+						doc.Percent(precision))
 				}
 			}
 		}

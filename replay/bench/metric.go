@@ -7,7 +7,7 @@ import (
 
 	"reprise/replay/figure"
 	"reprise/replay/report"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 )
 
 // parseMetric reads the name of a figure that a suite can show, in any spelling.
@@ -108,7 +108,7 @@ func signed(share float64) string {
 	return strings.Replace(s, "-", "−", 1) + " %"
 }
 
-func cell(v *float64) string { return page.OrDash(v, page.Number) }
+func cell(v *float64) string { return doc.OrDash(v, doc.Number) }
 
 // printable takes control characters out of what names and servers say.
 func printable(s string) string {

@@ -8,8 +8,8 @@ import (
 
 	"reprise/replay/report"
 	"reprise/trace"
-	"reprise/trace/page"
-	"reprise/trace/page/pagetest"
+	"reprise/trace/doc"
+	"reprise/trace/doc/pagetest"
 )
 
 // risingSweep has levels at 20, 40, … 120 req/s whose p99 TTFT passes its limit of 200 ms
@@ -48,7 +48,7 @@ func TestSweepPage(t *testing.T) {
 	if n := len(main.Series); n != 1 || len(main.Series[0].X) != 7 {
 		t.Errorf("the contract limits one latency, at seven levels: %+v", main.Series)
 	}
-	want := []page.Mark{{Axis: page.AxisX, At: 94.01, Label: "highest 94"}, {Axis: page.AxisX, At: 80, Label: "knee 80"}, {Axis: page.AxisY, At: 200, Label: "limit 200 ms", Series: 1}}
+	want := []doc.Mark{{Axis: doc.AxisX, At: 94.01, Label: "highest 94"}, {Axis: doc.AxisX, At: 80, Label: "knee 80"}, {Axis: doc.AxisY, At: 200, Label: "limit 200 ms", Series: 1}}
 	if !slices.Equal(main.Marks, want) {
 		t.Errorf("marks %+v, want %+v", main.Marks, want)
 	}
@@ -119,7 +119,7 @@ func TestCapacityPage(t *testing.T) {
 // The page of a suite begins with its verdict, the chief figures and a latency of every
 // workload and model, each in its place, with three digits.
 func TestSuitePage(t *testing.T) {
-	r := SuiteResult{Suite: "serving", About: "Two workloads.", Models: []string{"static", "continuous"}, made: make([][]page.Fact, 2)}
+	r := SuiteResult{Suite: "serving", About: "Two workloads.", Models: []string{"static", "continuous"}, made: make([][]doc.Fact, 2)}
 	for i, name := range []string{"baseline", "prefix_caching"} {
 		row := RowResult{Row: name, Load: "burst", Primary: "p99_ttft"}
 		for j, model := range r.Models {
@@ -137,7 +137,7 @@ func TestSuitePage(t *testing.T) {
 	}
 	pagetest.FirstScreen(t, "suite", p, "2 workloads, 4 runs: every one is trustworthy", "TTFT p99 of each workload")
 	r.Rows[0].Models[1].Trustworthy, r.Rows[0].Models[1].Reasons = false, []string{"the client was late"}
-	if p := r.Page(t.TempDir()); p.Headline != "A run is not trustworthy" || len(p.Verdict) != 1 || p.Verdict[0].Level != page.Bad || !slices.Equal(p.Verdict[0].Items, []string{"baseline, continuous is not trustworthy: the client was late"}) {
+	if p := r.Page(t.TempDir()); p.Headline != "A run is not trustworthy" || len(p.Verdict) != 1 || p.Verdict[0].Level != doc.Bad || !slices.Equal(p.Verdict[0].Items, []string{"baseline, continuous is not trustworthy: the client was late"}) {
 		t.Errorf("%q, %+v", p.Headline, p.Verdict)
 	}
 }

@@ -7,7 +7,7 @@ import (
 
 	"reprise/replay/engine"
 	"reprise/replay/report"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 	"reprise/trace/textpage"
 )
 
@@ -65,7 +65,7 @@ func (c *Comparison) decode() {
 		return
 	}
 	ratio, b := *c.TPOTRatio, fmt.Sprintf("TPOT p50 is %s ms, %s times the floor of %s ms", cell(c.TPOTMS),
-		cell(c.TPOTRatio), page.Number(c.Prediction.TPOTMS))
+		cell(c.TPOTRatio), doc.Number(c.Prediction.TPOTMS))
 	together := " A run at concurrency 1 with equal prompts takes queue and batch away."
 	if c.alone() {
 		together = ""
@@ -121,9 +121,9 @@ func (c *Comparison) WriteText(w io.Writer, o textpage.Options) error {
 	b := &c.Prediction
 	p := textpage.New(o)
 	bound := fmt.Sprintf("Decoding is bound by %s: a step reads %s GB of weights and %s GB of KV.", b.Bound,
-		page.Number(b.WeightBytes/1e9), page.Number(b.KVBytes/1e9))
+		doc.Number(b.WeightBytes/1e9), doc.Number(b.KVBytes/1e9))
 	if b.ComputeBoundB != nil {
-		bound += fmt.Sprintf(" From %s sequences on it is bound by compute.", page.Number(math.Ceil(*b.ComputeBoundB)))
+		bound += fmt.Sprintf(" From %s sequences on it is bound by compute.", doc.Number(math.Ceil(*b.ComputeBoundB)))
 	}
 	p.Line("", bound)
 	var rows [][]string
@@ -141,7 +141,7 @@ func (c *Comparison) WriteText(w io.Writer, o textpage.Options) error {
 	p.Blank()
 	for i, h := range c.Hints {
 		if n := len(c.Hints) - i; i == 2 && n > 1 && !o.Details {
-			p.Line("", fmt.Sprintf("and %s. %s", page.Many(int64(n), "more hint"), o.Rest))
+			p.Line("", fmt.Sprintf("and %s. %s", doc.Many(int64(n), "more hint"), o.Rest))
 			break
 		}
 		p.Line("Hint: ", fmt.Sprintf("%s. %s. To confirm: %s", h.Regime, h.Because, h.Confirm))

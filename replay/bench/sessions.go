@@ -12,7 +12,7 @@ import (
 	"reprise/replay"
 	"reprise/replay/report"
 	"reprise/replay/result"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 )
 
 // SessionSettings say how session trees are played: the flags of replay of the same names, and
@@ -196,7 +196,7 @@ func (l *LevelSessions) growth() string {
 		return ""
 	}
 	return fmt.Sprintf("sessions pile up: %s of %s a second ended, and those that were live went from %d to %d",
-		page.Number(*l.EndedPerS), page.Number(*l.BegunPerS), l.LiveBefore, l.LiveAfter)
+		doc.Number(*l.EndedPerS), doc.Number(*l.BegunPerS), l.LiveBefore, l.LiveAfter)
 }
 
 // LevelsOf reads loads as a flag has them: a list such as 1,2,4, or a range such as 1..512,

@@ -14,7 +14,7 @@ import (
 
 	"reprise/replay/contract"
 	"reprise/replay/figure"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 )
 
 // A Suite is a list of runs to make of a server, each with what is expected of it.
@@ -157,9 +157,9 @@ func (h *Hypothesis) String() string {
 	by := ""
 	switch {
 	case h.Moves == movesNot:
-		by = fmt.Sprintf(", within %s", page.Percent(h.within()))
+		by = fmt.Sprintf(", within %s", doc.Percent(h.within()))
 	case h.By > 0:
-		by = fmt.Sprintf(", by %s or more", page.Percent(h.By))
+		by = fmt.Sprintf(", by %s or more", doc.Percent(h.By))
 	}
 	rest := fmt.Sprintf("%s %s of %s%s", h.Metric, what, h.Against, by)
 	if h.Says == "" {

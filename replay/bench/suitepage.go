@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"reprise/trace"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 	"reprise/trace/textpage"
 )
 
@@ -28,22 +28,22 @@ func (r *SuiteResult) WriteText(w io.Writer, o textpage.Options) error {
 // each workload and a latency of all; below, the table across workloads, and for each its table, its
 // hypothesis with what became of it, and links to the pages of its runs, as far as they are in the
 // directory of the suite. The page is to lie there too.
-func (r *SuiteResult) Page(dir string) *page.Page {
+func (r *SuiteResult) Page(dir string) *doc.Document {
 	level, headline := r.verdict()
-	out := &page.Page{Title: "Suite " + r.Suite, Headline: headline, Tag: trace.TierNote("result", r.Tier),
+	out := &doc.Document{Title: "Suite " + r.Suite, Headline: headline, Tag: trace.TierNote("result", r.Tier),
 		Lead: strings.TrimSpace(printable(r.About) + " " + r.baselineNote()), Plot: r.firstPlot()}
 	if wrong := r.wrong(); len(wrong) > 0 {
-		out.Verdict = append(out.Verdict, page.Note{Level: max(level, page.Warn), Text: "This does not hold:",
+		out.Verdict = append(out.Verdict, doc.Note{Level: max(level, doc.Warn), Text: "This does not hold:",
 			Items: wrong})
 	}
 	for _, text := range append([]string{r.loosened().String()}, r.PresetWarnings...) {
 		if text != "" {
-			out.Verdict = append(out.Verdict, page.Note{Level: page.Warn, Text: strings.TrimSuffix(text, ".") + "."})
+			out.Verdict = append(out.Verdict, doc.Note{Level: doc.Warn, Text: strings.TrimSuffix(text, ".") + "."})
 		}
 	}
 
 	columns, units := answerColumns, "Latencies in ms."
-	across := page.Section{Title: "All workloads"}
+	across := doc.Section{Title: "All workloads"}
 	var all []suiteColumn
 	if r.bySession() {
 		columns, units = sessionColumns, "Session times in s, latencies in ms."
@@ -57,7 +57,7 @@ func (r *SuiteResult) Page(dir string) *page.Page {
 	first := r.table(columns)
 	first.Caption = units
 	out.Table = &first
-	across.Tables = []page.Table{r.table(append(all, columnsOf(acrossMetrics)...))}
+	across.Tables = []doc.Table{r.table(append(all, columnsOf(acrossMetrics)...))}
 	out.Sections = append(out.Sections, across)
 	for i := range r.Rows {
 		row := r.Rows[i].section()
@@ -66,9 +66,9 @@ func (r *SuiteResult) Page(dir string) *page.Page {
 	}
 
 	// by the first run of each model, side by side
-	made := page.Table{Head: append([]string{""}, r.Models...), Align: make([]page.Align, len(r.Models)+1)}
+	made := doc.Table{Head: append([]string{""}, r.Models...), Align: make([]doc.Align, len(r.Models)+1)}
 	for i := range made.Align {
-		made.Align[i] = page.Left
+		made.Align[i] = doc.Left
 	}
 	for i := range r.made {
 		for _, f := range r.made[i] {
@@ -80,23 +80,23 @@ func (r *SuiteResult) Page(dir string) *page.Page {
 			made.Rows[row][i+1] = f.Value
 		}
 	}
-	out.Sections = append(out.Sections, page.Section{Title: "Where it was made", Tables: []page.Table{made}})
+	out.Sections = append(out.Sections, doc.Section{Title: "Where it was made", Tables: []doc.Table{made}})
 	return out
 }
 
 // verdict is what to know before any figure.
-func (r *SuiteResult) verdict() (page.Level, string) {
+func (r *SuiteResult) verdict() (doc.Level, string) {
 	switch {
 	case !r.Trustworthy():
-		return page.Bad, "A run is not trustworthy"
+		return doc.Bad, "A run is not trustworthy"
 	case r.Broken():
-		return page.Bad, "A contract is not met"
+		return doc.Bad, "A contract is not met"
 	case r.Regressed():
-		return page.Bad, "A workload is worse than the baseline by more than the limit"
+		return doc.Bad, "A workload is worse than the baseline by more than the limit"
 	case r.Unjudged():
-		return page.Warn, "A contract cannot be judged"
+		return doc.Warn, "A contract cannot be judged"
 	}
-	return page.Good, page.Many(int64(len(r.Rows)), "workload") + ", " + page.Many(int64(r.runs()), "run") +
+	return doc.Good, doc.Many(int64(len(r.Rows)), "workload") + ", " + doc.Many(int64(r.runs()), "run") +
 		": every one is trustworthy"
 }
 
@@ -177,10 +177,10 @@ func columnsOf(metrics []string) (out []suiteColumn) {
 }
 
 // table has a row for each workload and model, and its errors in the last column.
-func (r *SuiteResult) table(columns []suiteColumn) page.Table {
-	t := page.Table{Head: []string{"workload"}, Align: []page.Align{page.Left}}
+func (r *SuiteResult) table(columns []suiteColumn) doc.Table {
+	t := doc.Table{Head: []string{"workload"}, Align: []doc.Align{doc.Left}}
 	for _, c := range columns {
-		t.Head, t.Align = append(t.Head, c.head), append(t.Align, page.Right)
+		t.Head, t.Align = append(t.Head, c.head), append(t.Align, doc.Right)
 	}
 	t.Head = append(t.Head, "errors")
 	r.each(func(row *RowResult, m *ModelResult) {
@@ -192,19 +192,19 @@ func (r *SuiteResult) table(columns []suiteColumn) page.Table {
 		for _, e := range m.Errors {
 			failures += e.Count
 		}
-		t.Rows = append(t.Rows, append(cells, page.Count(failures)))
+		t.Rows = append(t.Rows, append(cells, doc.Count(failures)))
 	})
 	return t
 }
 
 // firstPlot draws the p99 of TTFT of every row and model; nil where none has it.
-func (r *SuiteResult) firstPlot() *page.Plot {
-	out := page.Plot{Title: "TTFT p99 of each workload",
+func (r *SuiteResult) firstPlot() *doc.Plot {
+	out := doc.Plot{Title: "TTFT p99 of each workload",
 		Text:   "Lower is faster. Where there are too few requests for the percentile, it is the largest value.",
-		Kind:   page.Points,
+		Kind:   doc.Points,
 		XLabel: "workload", YLabel: "TTFT p99", YUnit: "ms", LogY: true}
 	for _, model := range r.Models {
-		out.Series = append(out.Series, page.Series{Name: model})
+		out.Series = append(out.Series, doc.Series{Name: model})
 	}
 	for i := range r.Rows {
 		out.XNames = append(out.XNames, strings.ReplaceAll(r.Rows[i].Row, "_", " "))
@@ -216,7 +216,7 @@ func (r *SuiteResult) firstPlot() *page.Plot {
 			}
 		}
 	}
-	drawn := page.Drawn(out)
+	drawn := doc.Drawn(out)
 	if len(drawn) == 0 {
 		return nil
 	}
@@ -233,7 +233,7 @@ func (r *SuiteResult) runs() (n int) {
 }
 
 // links are the pages of the runs of a row.
-func (r *SuiteResult) links(dir fs.FS, row string) (out []page.Link) {
+func (r *SuiteResult) links(dir fs.FS, row string) (out []doc.Link) {
 	for _, model := range r.Models {
 		// the pattern is good: names have no marks
 		found, _ := fs.Glob(dir, path.Join(model, row, "repeat-*", reportName))
@@ -248,7 +248,7 @@ func (r *SuiteResult) links(dir fs.FS, row string) (out []page.Link) {
 			if run := path.Base(path.Dir(name)); run != row {
 				text += ", " + run
 			}
-			out = append(out, page.Link{Text: text, Path: name})
+			out = append(out, doc.Link{Text: text, Path: name})
 		}
 	}
 	return out
@@ -260,12 +260,12 @@ func (m *ModelResult) show(name string) string {
 	if f == nil {
 		return "–"
 	}
-	return format(metric(name), *f, page.Short)
+	return format(metric(name), *f, doc.Short)
 }
 
 // section has the table of a workload, a column for each model, with changes against the first of
 // them and against the baseline, and what became of each.
-func (r *RowResult) section() page.Section {
+func (r *RowResult) section() doc.Section {
 	title := r.Row
 	if r.About != "" {
 		title += ": " + r.About
@@ -303,13 +303,13 @@ func (r *RowResult) section() page.Section {
 		}
 		rows = append(rows, cells)
 	}
-	align := []page.Align{page.Left}
+	align := []doc.Align{doc.Left}
 	for range head[1:] {
-		align = append(align, page.Right)
+		align = append(align, doc.Right)
 	}
 
-	s := page.Section{Title: title + " (" + r.Load + ")", Notes: r.notes(),
-		Tables: []page.Table{{Head: head, Rows: append(rows, r.requests(head)), Align: align}}}
+	s := doc.Section{Title: title + " (" + r.Load + ")", Notes: r.notes(),
+		Tables: []doc.Table{{Head: head, Rows: append(rows, r.requests(head)), Align: align}}}
 	if r.Hypothesis != "" {
 		s.Text = []string{"Hypothesis: " + r.Hypothesis + "."}
 	}
@@ -356,53 +356,53 @@ func (r *RowResult) requests(head []string) []string {
 func (m *ModelResult) change(name string) []string {
 	for _, c := range m.Changes {
 		if c.Metric == name {
-			return []string{format(metric(name), Figure{V: c.Was}, page.Short), signed(c.Change)}
+			return []string{format(metric(name), Figure{V: c.Was}, doc.Short), signed(c.Change)}
 		}
 	}
 	return []string{"–", "–"}
 }
 
 // notes say what became of each model.
-func (r *RowResult) notes() (out []page.Note) {
+func (r *RowResult) notes() (out []doc.Note) {
 	for i := range r.Models {
 		m := &r.Models[i]
-		say := func(level page.Level, format string, args ...any) {
-			out = append(out, page.Note{Level: level, Text: m.Model + ": " + fmt.Sprintf(format, args...)})
+		say := func(level doc.Level, format string, args ...any) {
+			out = append(out, doc.Note{Level: level, Text: m.Model + ": " + fmt.Sprintf(format, args...)})
 		}
 		if o := m.Hypothesis; o != nil {
 			say(o.level(), "%s", o.Text)
 		}
 		switch o := m.Regression; {
 		case o.refuted():
-			say(page.Bad, "%s", o.Text)
+			say(doc.Bad, "%s", o.Text)
 		case o != nil:
-			say(page.Info, "%s", o.Text)
+			say(doc.Info, "%s", o.Text)
 		}
 		for _, e := range m.Errors {
-			say(page.Warn, "errors: %d %s, %s of the requests", e.Count, e.Class, page.Percent(e.Share))
+			say(doc.Warn, "errors: %d %s, %s of the requests", e.Count, e.Class, doc.Percent(e.Share))
 		}
 		switch c := m.Contract; {
 		case c != nil && c.Holds && c.Name == "":
-			say(page.Good, "the contract is met")
+			say(doc.Good, "the contract is met")
 		case c != nil && c.Holds:
-			say(page.Good, "the contract %q is met", c.Name)
+			say(doc.Good, "the contract %q is met", c.Name)
 		case c != nil:
-			say(page.Bad, "%s", strings.Join(c.Broken, "; "))
+			say(doc.Bad, "%s", strings.Join(c.Broken, "; "))
 		}
 		for _, reason := range m.Reasons {
-			say(page.Bad, "NOT TRUSTWORTHY: %s", reason)
+			say(doc.Bad, "NOT TRUSTWORTHY: %s", reason)
 		}
 	}
 	return out
 }
 
 // level is how what became of a hypothesis is meant.
-func (o *Outcome) level() page.Level {
+func (o *Outcome) level() doc.Level {
 	switch {
 	case o.Held == nil:
-		return page.Info
+		return doc.Info
 	case *o.Held:
-		return page.Good
+		return doc.Good
 	}
-	return page.Warn
+	return doc.Warn
 }

@@ -11,7 +11,7 @@ import (
 	"reprise/replay/figure"
 	"reprise/replay/report"
 	"reprise/replay/result"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 )
 
 // resultSchema names the layout of a [SuiteResult] as JSON.
@@ -36,7 +36,7 @@ type SuiteResult struct {
 	// Extrapolates are the bounds of what each model's engine was fitted to that its runs passed.
 	Extrapolates map[string][]result.Beyond `json:"extrapolates,omitempty"`
 
-	made [][]page.Fact // of each model, where its first run was made and by what
+	made [][]doc.Fact // of each model, where its first run was made and by what
 }
 
 // A RowResult is the outcome of a row, for each model.
@@ -132,7 +132,7 @@ func (s *Suite) result(models []string, all []runsOf) SuiteResult {
 		return &all[i]
 	}
 	for _, model := range models {
-		var facts []page.Fact
+		var facts []doc.Fact
 		if i := slices.IndexFunc(all, func(m runsOf) bool { return m.model == model && len(m.runs) > 0 }); i >= 0 {
 			facts = report.Made(all[i].runs[0])
 		}
@@ -205,7 +205,7 @@ func (h *Hypothesis) outcome(m, other *runsOf) Outcome {
 	}
 	return Outcome{&held, fmt.Sprintf("%s: %s is %s, in %s %s (%s)",
 		map[bool]string{true: "as said", false: "NOT as said"}[held],
-		heading(h.Metric), format(h.Metric, got, page.Number), h.Against, format(h.Metric, was, page.Number),
+		heading(h.Metric), format(h.Metric, got, doc.Number), h.Against, format(h.Metric, was, doc.Number),
 		signed(change)), &change}
 }
 
@@ -374,10 +374,10 @@ func moreErrors(is, was *Figure, most float64) *Outcome {
 		return nil
 	}
 	m := metric(errorRate)
-	print := func(f Figure) string { return format(m, f, page.Number) }
+	print := func(f Figure) string { return format(m, f, doc.Number) }
 	change, held := is.V-was.V, false
 	return &Outcome{&held, fmt.Sprintf("REGRESSION: %s is %s, in the baseline %s (%s, limit %s points)", heading(m),
-		print(*is), print(*was), points(change), page.Number(most*100)), &change}
+		print(*is), print(*was), points(change), doc.Number(most*100)), &change}
 }
 
 // points prints a change of a share.
@@ -387,7 +387,7 @@ func points(change float64) string { return strings.TrimSuffix(signed(change), "
 // most, a share of what it was, or of a share that was zero, in points. Where the runs of the two overlap, as far as
 // rows repeat, a change may be chance, and is none.
 func regression(m figure.Figure, is, was *Figure, most float64) *Outcome {
-	print := func(f Figure) string { return format(m, f, page.Number) }
+	print := func(f Figure) string { return format(m, f, doc.Number) }
 	if is == nil || was == nil || was.V == 0 && m.Unit != figure.Share {
 		return &Outcome{Text: fmt.Sprintf("not held against the baseline, which has no %s to compare", m)}
 	}
@@ -404,7 +404,7 @@ func regression(m figure.Figure, is, was *Figure, most float64) *Outcome {
 		return &Outcome{Text: fmt.Sprintf("not held against the baseline: neither more nor less %s is worse", m)}
 	}
 	said := fmt.Sprintf("%s is %s, in the baseline %s (%s, limit %s %%)", heading(m), print(*is), print(*was), by,
-		page.Number(most*100))
+		doc.Number(most*100))
 	held := !worse || math.Abs(change) <= most || !apart
 	switch {
 	case !held:

@@ -11,7 +11,7 @@ import (
 	"reprise/replay/report"
 	"reprise/replay/result"
 	"reprise/trace"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 )
 
 // Roles of a level in a sweep.
@@ -114,7 +114,7 @@ func (l *Level) judgeOutcome(s *report.Summary, closed bool, stop time.Duration)
 	if mean := l.E2E.Mean; mean != nil && *mean/1e3 > l.Flow.Seconds {
 		l.Note = fmt.Sprintf("a request takes %s s on average, and half of the level %s s: the server may not be in "+
 			"its steady state",
-			page.Number(*mean/1e3), page.Number(l.Flow.Seconds))
+			doc.Number(*mean/1e3), doc.Number(l.Flow.Seconds))
 	}
 	if why := l.saturation(s, closed, stop); why != "" {
 		l.Outcome, l.Why = outcomeSaturated, why
@@ -155,7 +155,7 @@ func (l *Level) saturation(s *report.Summary, closed bool, stop time.Duration) s
 		return r.Text // only reasons of the server are left
 	}
 	if p99 := l.TTFTDue.P99; p99 != nil && *p99 > float64(stop)/1e6 {
-		return fmt.Sprintf("p99 TTFT from schedule is %s s, beyond %v", page.Number(*p99/1e3), stop)
+		return fmt.Sprintf("p99 TTFT from schedule is %s s, beyond %v", doc.Number(*p99/1e3), stop)
 	}
 	if l.Sessions != nil {
 		if why := l.Sessions.growth(); !closed && why != "" {

@@ -7,38 +7,38 @@ import (
 	"strings"
 
 	"reprise/trace"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 	"reprise/trace/textpage"
 )
 
 // Page lays the sweep out for a browser: the highest load as the headline, beside the
 // curve with the limits of the contract.
-func (r *SweepResult) Page() *page.Page {
-	p := &page.Page{Title: "Load sweep", Tag: trace.TierNote("page", r.Tier), Lead: r.lead(), Headline: r.Headline(),
+func (r *SweepResult) Page() *doc.Document {
+	p := &doc.Document{Title: "Load sweep", Tag: trace.TierNote("page", r.Tier), Lead: r.lead(), Headline: r.Headline(),
 		Facts: r.facts(), Plot: r.mainPlot(), About: r.provenance()}
 	first := r.table(true)
 	first.Caption = r.caption() + ". " + r.chanceNote()
 	p.Table = &first
 	if l := r.Untrusted(); l != nil {
-		p.Verdict = append(p.Verdict, page.Note{Level: page.Bad, Word: "Not trustworthy",
+		p.Verdict = append(p.Verdict, doc.Note{Level: doc.Bad, Word: "Not trustworthy",
 			Text: fmt.Sprintf("at %s the client was the limit: %s", l.Name, l.Why)})
 	}
 	if says := r.Loosened().String(); says != "" {
-		p.Verdict = append(p.Verdict, page.Note{Level: page.Warn, Text: says})
+		p.Verdict = append(p.Verdict, doc.Note{Level: doc.Warn, Text: says})
 	}
 	if warning := r.warned(); warning != "" {
-		p.Verdict = append(p.Verdict, page.Note{Level: page.Warn, Text: printable(warning) + "."})
+		p.Verdict = append(p.Verdict, doc.Note{Level: doc.Warn, Text: printable(warning) + "."})
 	}
 	if note := r.loopNote(); note != "" {
-		p.Notes = append(p.Notes, page.Note{Level: page.Warn, Text: note})
+		p.Notes = append(p.Notes, doc.Note{Level: doc.Warn, Text: note})
 	}
 	if r.Hypothesis != "" {
-		p.Notes = append(p.Notes, page.Note{Level: page.Info, Word: "Hypothesis", Text: r.Hypothesis})
+		p.Notes = append(p.Notes, doc.Note{Level: doc.Info, Word: "Hypothesis", Text: r.Hypothesis})
 	}
 	p.Sections = append(p.Sections,
-		page.Section{Title: "How the levels ended", Text: r.remarks()},
-		page.Section{Title: "Levels", Tables: []page.Table{r.table(false)}, Text: []string{r.levelsNote()}},
-		page.Section{Title: "Curves", Plots: r.plots()})
+		doc.Section{Title: "How the levels ended", Text: r.remarks()},
+		doc.Section{Title: "Levels", Tables: []doc.Table{r.table(false)}, Text: []string{r.levelsNote()}},
+		doc.Section{Title: "Curves", Plots: r.plots()})
 	return p
 }
 
@@ -91,14 +91,14 @@ const levelsNote = "TTFT and E2E count from the schedule; service TTFT counts fr
 func (r *SweepResult) load(v float64) string {
 	switch r.Unit {
 	case unitLiveSessions:
-		return page.Many(int64(v), "live session")
+		return doc.Many(int64(v), "live session")
 	case unitSessionRate:
-		return page.Number(v) + " sessions/s"
+		return doc.Number(v) + " sessions/s"
 	}
 	if r.Closed {
-		return page.Number(v) + " in flight"
+		return doc.Number(v) + " in flight"
 	}
-	return page.Number(v) + " req/s"
+	return doc.Number(v) + " req/s"
 }
 
 // loopNote says what a closed loop hides, "" of others.
@@ -153,8 +153,8 @@ func (r *SweepResult) lead() string {
 	if levels := r.Ladder(); len(levels) == 1 {
 		parts = append(parts, "1 level at "+r.load(levels[0].Load))
 	} else if len(levels) > 1 {
-		parts = append(parts, fmt.Sprintf("%s from %s to %s", page.Many(int64(len(levels)), "level"),
-			page.Number(levels[0].Load), r.load(levels[len(levels)-1].Load)))
+		parts = append(parts, fmt.Sprintf("%s from %s to %s", doc.Many(int64(len(levels)), "level"),
+			doc.Number(levels[0].Load), r.load(levels[len(levels)-1].Load)))
 	}
 	if r.Process != "" {
 		parts = append(parts, r.Process+" arrivals")
@@ -181,9 +181,9 @@ func (r *SweepResult) atHighest() (at *Level) {
 	return at
 }
 
-func (r *SweepResult) facts() (out []page.Fact) {
+func (r *SweepResult) facts() (out []doc.Fact) {
 	put := func(label, value, note string) {
-		out = append(out, page.Fact{Label: label, Value: value, Note: note})
+		out = append(out, doc.Fact{Label: label, Value: value, Note: note})
 	}
 	if k := r.Knee; k != nil {
 		note := "of latency over throughput"
@@ -193,9 +193,9 @@ func (r *SweepResult) facts() (out []page.Fact) {
 		put("Knee", r.load(k.Load), note)
 	}
 	if h := &r.Highest; h.Load != nil && h.Low != nil && h.High != nil {
-		put(r.intervalName(), page.Number(*h.Low)+" to "+page.Number(*h.High), "highest load held, lowest not held")
+		put(r.intervalName(), doc.Number(*h.Low)+" to "+doc.Number(*h.High), "highest load held, lowest not held")
 	}
-	if h := &r.Highest; h.Estimate != nil && h.Load != nil && page.Number(*h.Estimate) != page.Number(*h.Load) {
+	if h := &r.Highest; h.Estimate != nil && h.Load != nil && doc.Number(*h.Estimate) != doc.Number(*h.Load) {
 		put("Interpolated", r.load(*h.Estimate), "between the levels on either side")
 	}
 	if h := &r.Highest; h.Load != nil && !h.AtLeast {
@@ -216,21 +216,21 @@ func (r *SweepResult) facts() (out []page.Fact) {
 			put("Errors", at.errors(), "at that load")
 		}
 		if at.Flow.OutputPerS != nil {
-			put("Output", page.Number(*at.Flow.OutputPerS)+" tok/s", "at that load")
+			put("Output", doc.Number(*at.Flow.OutputPerS)+" tok/s", "at that load")
 		}
 		if s := at.Sessions; s != nil {
 			put("Session time p50 / p95", seconds(s.Time.P50)+" / "+seconds(s.Time.P95)+" s", "at that load")
-			put("Sessions", page.OrDash(s.EndedPerS, page.Number)+" /s", "that ended, at that load")
-			put("Success", page.OrDash(s.SuccessShare, page.Percent), "of sessions, at that load")
+			put("Sessions", doc.OrDash(s.EndedPerS, doc.Number)+" /s", "that ended, at that load")
+			put("Success", doc.OrDash(s.SuccessShare, doc.Percent), "of sessions, at that load")
 		}
 	}
 	return out
 }
 
 // provenance is where the sweep comes from.
-func (r *SweepResult) provenance() []page.Group {
-	g := page.Group{Title: "Sweep"}
-	for _, f := range []page.Fact{{Label: "Command", Value: r.Command},
+func (r *SweepResult) provenance() []doc.Group {
+	g := doc.Group{Title: "Sweep"}
+	for _, f := range []doc.Fact{{Label: "Command", Value: r.Command},
 		{Label: "Contract", Value: strings.Join(r.Contract, "; ")},
 		{Label: "Endpoints", Value: strings.Join(r.Endpoints, ", ")}, {Label: "Model", Value: r.Model},
 		{Label: "Server", Value: r.Server, Note: "its version"}, {Label: "Simulated", Value: r.Simulated},
@@ -241,12 +241,12 @@ func (r *SweepResult) provenance() []page.Group {
 			g.Facts = append(g.Facts, f)
 		}
 	}
-	return []page.Group{g}
+	return []doc.Group{g}
 }
 
 // series draws a figure of levels over their load, of those that can be trusted.
-func series(name string, levels []*Level, of func(l *Level) *float64) page.Series {
-	s := page.Series{Name: name}
+func series(name string, levels []*Level, of func(l *Level) *float64) doc.Series {
+	s := doc.Series{Name: name}
 	for _, l := range levels {
 		if v := of(l); v != nil && l.Outcome != outcomeUntrusted {
 			s.X, s.Y = append(s.X, l.Load), append(s.Y, *v)
@@ -256,8 +256,8 @@ func series(name string, levels []*Level, of func(l *Level) *float64) page.Serie
 }
 
 // plot is over the load, with the knee and the highest load marked.
-func (r *SweepResult) plot(title, about, label, yUnit string, log bool, of ...page.Series) page.Plot {
-	p := page.Plot{Title: title, Text: about, Kind: page.Line, XLabel: "offered rate", XUnit: "req/s", YLabel: label,
+func (r *SweepResult) plot(title, about, label, yUnit string, log bool, of ...doc.Series) doc.Plot {
+	p := doc.Plot{Title: title, Text: about, Kind: doc.Line, XLabel: "offered rate", XUnit: "req/s", YLabel: label,
 		YUnit: yUnit, LogY: log, Series: of}
 	switch r.Unit {
 	case unitLiveSessions:
@@ -270,25 +270,25 @@ func (r *SweepResult) plot(title, about, label, yUnit string, log bool, of ...pa
 		}
 	}
 	if h := r.Highest.Load; h != nil {
-		p.Marks = append(p.Marks, page.Mark{Axis: page.AxisX, At: *h, Label: "highest " + page.Number(*h)})
+		p.Marks = append(p.Marks, doc.Mark{Axis: doc.AxisX, At: *h, Label: "highest " + doc.Number(*h)})
 	}
 	if k := r.Knee; k != nil && k.Found {
-		p.Marks = append(p.Marks, page.Mark{Axis: page.AxisX, At: k.Load, Label: "knee " + page.Number(k.Load)})
+		p.Marks = append(p.Marks, doc.Mark{Axis: doc.AxisX, At: k.Load, Label: "knee " + doc.Number(k.Load)})
 	}
 	return p
 }
 
 // mainPlot has what the contract limits in milliseconds, each with its limit; TTFT where
 // it limits nothing of the kind. nil without a level that can be trusted.
-func (r *SweepResult) mainPlot() *page.Plot {
+func (r *SweepResult) mainPlot() *doc.Plot {
 	levels := byLoad(r.Levels)
 	out := r.ttft()
 	if r.bySession() {
 		return r.sessionPlot()
 	}
 	if i := slices.IndexFunc(levels, func(l *Level) bool { return l.Contract != nil }); i >= 0 {
-		var of []page.Series
-		var limits []page.Mark
+		var of []doc.Series
+		var limits []doc.Mark
 		for j, c := range levels[i].Contract.Clauses {
 			if c.Unit != "ms" {
 				continue
@@ -303,8 +303,8 @@ func (r *SweepResult) mainPlot() *page.Plot {
 				}
 				return l.Contract.Clauses[j].Measured
 			}))
-			limits = append(limits, page.Mark{Axis: page.AxisY, At: c.Allowed,
-				Label: "limit " + page.Number(c.Allowed) + " ms", Series: len(of)})
+			limits = append(limits, doc.Mark{Axis: doc.AxisY, At: c.Allowed,
+				Label: "limit " + doc.Number(c.Allowed) + " ms", Series: len(of)})
 		}
 		if len(of) > 0 {
 			out = r.plot("Latency over load", "What the contract limits, with its limits.", "latency",
@@ -321,7 +321,7 @@ func (r *SweepResult) mainPlot() *page.Plot {
 }
 
 // sessionPlot is the time of sessions over load, with the limits of the contract on it.
-func (r *SweepResult) sessionPlot() *page.Plot {
+func (r *SweepResult) sessionPlot() *doc.Plot {
 	levels := byLoad(r.Levels)
 	at := func(get func(s *LevelSessions) *float64) func(l *Level) *float64 {
 		return func(l *Level) *float64 { return get(l.Sessions) }
@@ -335,8 +335,8 @@ func (r *SweepResult) sessionPlot() *page.Plot {
 		if c := levels[i].Contract; c != nil {
 			for _, clause := range c.Clauses {
 				if clause.Unit == "s" {
-					out.Marks = append(out.Marks, page.Mark{Axis: page.AxisY, At: clause.Allowed,
-						Label: "limit " + page.Number(clause.Allowed) + " s"})
+					out.Marks = append(out.Marks, doc.Mark{Axis: doc.AxisY, At: clause.Allowed,
+						Label: "limit " + doc.Number(clause.Allowed) + " s"})
 				}
 			}
 			break
@@ -350,7 +350,7 @@ func (r *SweepResult) sessionPlot() *page.Plot {
 	return nil
 }
 
-func (r *SweepResult) ttft() page.Plot {
+func (r *SweepResult) ttft() doc.Plot {
 	levels := r.Ladder()
 	return r.plot("TTFT", "From the schedule, so that waiting in a queue counts.", "TTFT", "ms", true,
 		series("p50", levels, func(l *Level) *float64 { return l.TTFTDue.P50 }), series("p99", levels,
@@ -358,9 +358,9 @@ func (r *SweepResult) ttft() page.Plot {
 }
 
 // plots show the levels of the ladder.
-func (r *SweepResult) plots() []page.Plot {
+func (r *SweepResult) plots() []doc.Plot {
 	levels := r.Ladder()
-	var plots []page.Plot
+	var plots []doc.Plot
 	if r.bySession() {
 		of := func(get func(s *LevelSessions) *float64) func(l *Level) *float64 {
 			return func(l *Level) *float64 { return get(l.Sessions) }
@@ -382,9 +382,9 @@ func (r *SweepResult) plots() []page.Plot {
 			series("mean", levels, func(l *Level) *float64 { return l.Flow.InFlight })),
 	)
 	if main := r.mainPlot(); main != nil && main.Title != "TTFT" {
-		plots = append([]page.Plot{r.ttft()}, plots...)
+		plots = append([]doc.Plot{r.ttft()}, plots...)
 	}
-	return page.Drawn(plots...)
+	return doc.Drawn(plots...)
 }
 
 const closedNote = "A closed loop: each request waits for one to end, so no queue forms and saturation does not " +

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"reprise/trace"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 )
 
 // A sweepColumn is a column of the table of levels.
@@ -26,13 +26,13 @@ func (r *SweepResult) columns() []sweepColumn {
 	return []sweepColumn{
 		{"sessions", func(l *Level) string { return cell(&l.Load) }, true},
 		{"outcome", (*Level).outcome, true},
-		{"sessions/s", of(func(s *LevelSessions) string { return page.OrDash(s.EndedPerS, page.Number) }), true},
-		{"live", of(func(s *LevelSessions) string { return page.OrDash(s.LiveMean, page.Number) }), false},
+		{"sessions/s", of(func(s *LevelSessions) string { return doc.OrDash(s.EndedPerS, doc.Number) }), true},
+		{"live", of(func(s *LevelSessions) string { return doc.OrDash(s.LiveMean, doc.Number) }), false},
 		{"time p50", of(func(s *LevelSessions) string { return seconds(s.Time.P50) }), true},
 		{"p95", of(func(s *LevelSessions) string { return seconds(s.Time.P95) }), true},
 		{"±", (*Level).spread, true},
-		{"server", of(func(s *LevelSessions) string { return page.OrDash(s.ServerMeanS, page.Number) }), false},
-		{"success", of(func(s *LevelSessions) string { return page.OrDash(s.SuccessShare, page.Percent) }), true},
+		{"server", of(func(s *LevelSessions) string { return doc.OrDash(s.ServerMeanS, doc.Number) }), false},
+		{"success", of(func(s *LevelSessions) string { return doc.OrDash(s.SuccessShare, doc.Percent) }), true},
 		{"TTFT p50", func(l *Level) string { return cell(l.TTFTDue.P50) }, false},
 		{"TTFT p99", func(l *Level) string { return cell(l.TTFTDue.P99) }, true},
 		{"TPOT p99", func(l *Level) string { return cell(l.TPOT.P99) }, false},
@@ -52,7 +52,7 @@ func thousandth(ms *float64) *float64 {
 }
 
 // seconds prints milliseconds in seconds.
-func seconds(ms *float64) string { return page.OrDash(thousandth(ms), page.Number) }
+func seconds(ms *float64) string { return doc.OrDash(thousandth(ms), doc.Number) }
 
 var sweepColumns = []sweepColumn{
 	{"rate", func(l *Level) string { return cell(&l.Load) }, true},
@@ -80,7 +80,7 @@ var sweepColumns = []sweepColumn{
 }
 
 // errors is the share of requests that failed.
-func (l *Level) errors() string { return page.OrDash(l.Requests.ErrorShare, page.Percent) }
+func (l *Level) errors() string { return doc.OrDash(l.Requests.ErrorShare, doc.Percent) }
 
 // outcome marks what chance may have done.
 func (l *Level) outcome() string {
@@ -105,23 +105,23 @@ func (l *Level) spread() string {
 	}
 	for _, i := range l.Intervals {
 		if i.Metric == of && i.HalfWidth != nil {
-			return page.Percent(*i.HalfWidth)
+			return doc.Percent(*i.HalfWidth)
 		}
 	}
-	return page.OrDash(nil, page.Percent)
+	return doc.OrDash(nil, doc.Percent)
 }
 
 // table is the curve of latency over load, with the runs that confirm it named: all columns, or
 // those of a short answer. Columns that say nothing are left out: errors where there are
 // none, and what a closed loop offered, which is what it achieved.
-func (r *SweepResult) table(short bool) page.Table {
+func (r *SweepResult) table(short bool) doc.Table {
 	failed := slices.ContainsFunc(r.Levels, func(l Level) bool {
 		return l.Requests.ErrorShare != nil && *l.Requests.ErrorShare > 0
 	})
 	columns := slices.DeleteFunc(slices.Clone(r.columns()), func(c sweepColumn) bool {
 		return short && !c.short || c.head == "errors" && !failed || c.head == "offered/s" && r.Closed
 	})
-	var t page.Table
+	var t doc.Table
 	for _, c := range columns {
 		switch {
 		case c.head == "rate" && r.Closed:
@@ -129,9 +129,9 @@ func (r *SweepResult) table(short bool) page.Table {
 		case c.head == "sessions" && r.Unit == unitSessionRate:
 			c.head = "rate"
 		}
-		align := page.Right
+		align := doc.Right
 		if c.head == "outcome" {
-			align = page.Left
+			align = doc.Left
 		}
 		t.Head, t.Align = append(t.Head, c.head), append(t.Align, align)
 	}

@@ -11,7 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"reprise/replay/engine"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 	"reprise/trace/textpage"
 )
 
@@ -104,7 +104,7 @@ func (f *fitted) explain(d *Design, names []string, taken []candidate) {
 		case dropped:
 			d.Why = append(d.Why, name+" has no effect in these loads that can be told from the others'")
 		case half > wanted:
-			d.Why = append(d.Why, fmt.Sprintf("%s is known to a factor of %s", name, page.Number(math.Exp(half))))
+			d.Why = append(d.Why, fmt.Sprintf("%s is known to a factor of %s", name, doc.Number(math.Exp(half))))
 		}
 	}
 	if len(d.Why) > 0 && len(taken) == 0 {

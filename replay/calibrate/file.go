@@ -11,8 +11,8 @@ import (
 
 	"reprise/replay/engine"
 	"reprise/replay/figure"
+	"reprise/trace/doc"
 	"reprise/trace/fleet"
-	"reprise/trace/page"
 	"reprise/trace/strictyaml"
 )
 
@@ -218,6 +218,6 @@ func (c *Calibration) about() string {
 	for _, s := range c.Sources {
 		requests += s.Requests
 	}
-	return fmt.Sprintf("fitted by reprise calibrate to %s of %s", page.Many(int64(requests), "request"),
-		page.Many(int64(len(c.Sources)), "run"))
+	return fmt.Sprintf("fitted by reprise calibrate to %s of %s", doc.Many(int64(requests), "request"),
+		doc.Many(int64(len(c.Sources)), "run"))
 }

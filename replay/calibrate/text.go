@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"reprise/replay/figure"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 	"reprise/trace/textpage"
 )
 
@@ -37,7 +37,7 @@ func errorTable(all []Level, metrics []string) (head []string, rows [][]string) 
 	}
 	for i := range all {
 		l := &all[i]
-		row := []string{l.Load, page.Count(int64(l.Requests))}
+		row := []string{l.Load, doc.Count(int64(l.Requests))}
 		for _, m := range metrics {
 			cell := "–"
 			if f, ok := l.Figure(m); ok {
@@ -97,7 +97,7 @@ func (c *Calibration) WriteText(w io.Writer, o textpage.Options) error {
 		}
 		p.Columns(head, rows)
 		if more > 0 {
-			p.Line("", "and "+page.Many(int64(more), "more load"))
+			p.Line("", "and "+doc.Many(int64(more), "more load"))
 		}
 	}
 	p.Blank()
@@ -114,20 +114,20 @@ func (c *Calibration) writeFigures(p *textpage.Page) {
 	for _, l := range c.HeldOut.Levels {
 		var rows [][]string
 		for _, f := range l.Figures {
-			rows = append(rows, []string{label(f.Metric), page.Short(f.Measured), page.Short(f.Predicted),
+			rows = append(rows, []string{label(f.Metric), doc.Short(f.Measured), doc.Short(f.Predicted),
 				signed(f.Error()) + " %"})
 		}
 		p.Table(l.Load+", held out; latencies in ms", []string{"metric", "measured", "predicted", "error"}, rows)
 	}
 	var rows [][]string
 	for _, s := range c.Sources {
-		rows = append(rows, []string{s.File, s.Load, page.Count(int64(s.Requests)), s.Recorded, s.Server})
+		rows = append(rows, []string{s.File, s.Load, doc.Count(int64(s.Requests)), s.Recorded, s.Server})
 	}
 	p.Table("Fitted to", []string{"file", "load", "requests", "recorded by", "server"}, rows)
 	p.Line("", fmt.Sprintf("Covers prompts up to %s tokens, answers up to %s, %s requests in flight, %s tokens of "+
 		"KV. Root mean square error of what was fitted to: %s (of logarithms).",
-		page.Count(int64(c.Covers.MaxPromptTokens)), page.Count(int64(c.Covers.MaxOutputTokens)),
-		page.Count(int64(c.Covers.MaxInFlight)), page.Count(int64(c.Covers.MaxKVTokens)), page.Percent(c.Residual)))
+		doc.Count(int64(c.Covers.MaxPromptTokens)), doc.Count(int64(c.Covers.MaxOutputTokens)),
+		doc.Count(int64(c.Covers.MaxInFlight)), doc.Count(int64(c.Covers.MaxKVTokens)), doc.Percent(c.Residual)))
 }
 
 // WriteText writes how far the runs are from the engine, in [textpage.AnswerLines] lines at
@@ -139,7 +139,7 @@ func (v *Validation) WriteText(w io.Writer, o textpage.Options) error {
 	if !v.Holds() {
 		answer = "not within"
 	}
-	says := fmt.Sprintf("The engine predicts these runs %s %s", answer, page.Percent(v.Limit))
+	says := fmt.Sprintf("The engine predicts these runs %s %s", answer, doc.Percent(v.Limit))
 	if slices.ContainsFunc(v.Levels, func(l Validated) bool { return l.Runs > 1 }) {
 		says += " or twice the spread between them"
 	}
@@ -157,13 +157,13 @@ func (v *Validation) WriteText(w io.Writer, o textpage.Options) error {
 		slices.SortStableFunc(v.Levels, func(a, b Validated) int { return len(b.Beyond) - len(a.Beyond) })
 	}
 	for _, l := range v.Levels[:most] {
-		p.Line("", fmt.Sprintf("%s: %s, %s; latencies in ms", l.Load, page.Many(int64(l.Runs), "run"),
-			page.Many(int64(l.Requests), "request")))
+		p.Line("", fmt.Sprintf("%s: %s, %s; latencies in ms", l.Load, doc.Many(int64(l.Runs), "run"),
+			doc.Many(int64(l.Requests), "request")))
 		var rows [][]string
 		for _, f := range l.Figures {
 			spread, note := "–", ""
 			if l.Runs > 1 {
-				spread = page.Percent(f.Spread)
+				spread = doc.Percent(f.Spread)
 			}
 			switch {
 			case slices.Contains(l.Beyond, f.Metric):
@@ -171,13 +171,13 @@ func (v *Validation) WriteText(w io.Writer, o textpage.Options) error {
 			case !slices.Contains(l.Judged, f.Metric):
 				note = "too few to judge"
 			}
-			rows = append(rows, []string{label(f.Metric), page.Short(f.Measured), page.Short(f.Predicted),
+			rows = append(rows, []string{label(f.Metric), doc.Short(f.Measured), doc.Short(f.Predicted),
 				signed(f.Error()) + " %", spread, note})
 		}
 		p.Columns([]string{"metric", "measured", "predicted", "error", "spread", ""}, rows)
 	}
 	if more := len(v.Levels) - most; more > 0 {
-		p.Line("", "and "+page.Many(int64(more), "more load"))
+		p.Line("", "and "+doc.Many(int64(more), "more load"))
 	}
 	p.Blank()
 	p.Line("", "Spread is the standard deviation between runs. A figure is beyond where its error is above the limit "+

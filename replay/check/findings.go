@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"reprise/replay/result"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 	"reprise/trace/textpage"
 )
 
@@ -73,7 +73,7 @@ func (r *Report) findings() (out []Finding) {
 		model += fmt.Sprintf(", of %d", n)
 	}
 	if len(r.Server.Models) > 0 && r.Server.Models[0].MaxLen > 0 {
-		model += fmt.Sprintf("; context %s tokens", page.Brief(int64(r.Server.Models[0].MaxLen)))
+		model += fmt.Sprintf("; context %s tokens", doc.Brief(int64(r.Server.Models[0].MaxLen)))
 	} else {
 		model += "; the server does not state its context length"
 	}
@@ -104,12 +104,12 @@ func (r *Report) findings() (out []Finding) {
 		add("Speculation", OK, "none seen%s", perEvent)
 	}
 	if t := r.RoundTripMS; t != nil {
-		add("Round trip", OK, "%s ms at the median of %d, %s at least", page.Number(t.Median), t.N,
-			page.Number(t.Least))
+		add("Round trip", OK, "%s ms at the median of %d, %s at least", doc.Number(t.Median), t.N,
+			doc.Number(t.Least))
 	}
 	r.Clock.findings(add)
-	add("Sent", OK, "%s for %s of prompts and %s of answers", page.Many(int64(r.Sent.Requests), "request"),
-		page.Many(r.Sent.PromptTokens, "token"), page.Brief(r.Sent.OutputTokens))
+	add("Sent", OK, "%s for %s of prompts and %s of answers", doc.Many(int64(r.Sent.Requests), "request"),
+		doc.Many(r.Sent.PromptTokens, "token"), doc.Brief(r.Sent.OutputTokens))
 	return out
 }
 
@@ -138,7 +138,7 @@ func (r *Refuted) String() string {
 		what string
 	}{{r.Input, "prompt tokens"}, {r.Cached, "cached"}, {r.Output, "output tokens"}, {r.Bytes, "bytes of text"}} {
 		if count.n != nil {
-			numbers = append(numbers, page.Count(*count.n)+" "+count.what)
+			numbers = append(numbers, doc.Count(*count.n)+" "+count.what)
 		}
 	}
 	return fmt.Sprintf("%s has answers %s (%s)", r.API, strings.Join(r.says, " and "), strings.Join(numbers, ", "))
@@ -216,7 +216,7 @@ func (c *Cache) findings(add list, s *result.ServerModels) {
 	}
 	kv := "capacity not stated"
 	if s.KVTokens > 0 {
-		kv = page.Brief(s.KVTokens) + " tokens"
+		kv = doc.Brief(s.KVTokens) + " tokens"
 		if s.Engine == "dynamo" {
 			kv += " in each worker"
 		}
@@ -250,7 +250,7 @@ func (t *Tokens) findings(add list, model string) {
 	case compared == 0:
 		add("Tokenizer", Note, "%s was not compared: the server counted none of the texts", name)
 	case !t.differs(tokens):
-		add("Tokenizer", OK, "%s counts as the server does, in %s", name, page.Many(int64(compared), "text"))
+		add("Tokenizer", OK, "%s counts as the server does, in %s", name, doc.Many(int64(compared), "text"))
 	default:
 		likely := ""
 		if t.Family != "" {
@@ -261,7 +261,7 @@ func (t *Tokens) findings(add list, model string) {
 			next += " or, when it is in Hugging Face's cache, as " + model
 		}
 		add("Tokenizer", Problem, "the server does not count as %s does: %s%s for %s%s. Prompts would not have the "+
-			"lengths of the workload: %s", name, map[bool]string{true: "+"}[off > 0], page.Percent(off),
+			"lengths of the workload: %s", name, map[bool]string{true: "+"}[off > 0], doc.Percent(off),
 			kind, likely, next)
 	}
 }
@@ -286,7 +286,7 @@ func (r *Report) WriteText(w io.Writer, o textpage.Options) error {
 	case n == 0:
 		p.Line("", "Ready for a replay: "+about+".")
 	default:
-		p.Line("", fmt.Sprintf("Not ready for a replay, for %s: %s.", page.Many(int64(n), "reason"), about))
+		p.Line("", fmt.Sprintf("Not ready for a replay, for %s: %s.", doc.Many(int64(n), "reason"), about))
 	}
 	for _, level := range []string{Problem, Note, OK} {
 		p.Blank()
@@ -301,7 +301,7 @@ func (r *Report) WriteText(w io.Writer, o textpage.Options) error {
 		for _, t := range r.Tokenizer.Texts {
 			row := []string{t.Kind, fmt.Sprint(t.Tokens), "refused", ""}
 			if t.Counted != nil {
-				row[2], row[3] = fmt.Sprint(*t.Counted), page.Percent(*t.OffShare)
+				row[2], row[3] = fmt.Sprint(*t.Counted), doc.Percent(*t.OffShare)
 			}
 			rows = append(rows, row)
 		}

@@ -12,7 +12,7 @@ import (
 	"reprise/replay/figure"
 	"reprise/replay/report"
 	"reprise/trace"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 )
 
 // schema names the layout of a [Comparison] as JSON.
@@ -61,7 +61,7 @@ type Comparison struct {
 	Plan     *Plan                 `json:"plan,omitempty"` // null where the rounds were made without one
 
 	settings map[string]string // of each arm, what of its settings differs from the others'
-	curves   []page.Series     // the distribution of the primary metric's latency in each arm
+	curves   []doc.Series      // the distribution of the primary metric's latency in each arm
 }
 
 // Kinds of a [Comparison].
@@ -232,7 +232,7 @@ func Arms(arms []Arm, options Options) (Comparison, error) {
 		if len(arm.Runs) != n {
 			return Comparison{}, fmt.Errorf(
 				"%s has %s and %s has %s: give as many of each, since they are paired in order",
-				arms[0].Name, page.Many(int64(n), "run"), arm.Name, page.Many(int64(len(arm.Runs)), "run"))
+				arms[0].Name, doc.Many(int64(n), "run"), arm.Name, doc.Many(int64(len(arm.Runs)), "run"))
 		}
 	}
 	c := Comparison{Schema: schema, Kind: kindRounds, Primary: o.Primary, Alpha: o.Alpha, FamilyAlpha: o.FamilyAlpha,
@@ -244,7 +244,7 @@ func Arms(arms []Arm, options Options) (Comparison, error) {
 	if p := o.Plan; p != nil {
 		if len(arms) != 2 || n > p.Rounds() {
 			return Comparison{}, fmt.Errorf("the plan is of two servers and at most %s",
-				page.Many(int64(p.Rounds()), "round"))
+				doc.Many(int64(p.Rounds()), "round"))
 		}
 		if c.Plan = p; p.Clear != nil {
 			c.LeastRounds = p.Pilot

@@ -13,7 +13,7 @@ import (
 	"reprise/replay/result"
 	"reprise/replay/result/resulttest"
 	"reprise/trace"
-	"reprise/trace/page/pagetest"
+	"reprise/trace/doc/pagetest"
 	"reprise/trace/textpage"
 )
 

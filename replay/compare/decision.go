@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"reprise/replay/figure"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 )
 
 // decide decides for every arm, and puts the decision into words.
@@ -122,7 +122,7 @@ func (c *Comparison) decisionText(v *Versus, m *Contrast) string {
 	}
 	if c.Kind == kindRounds {
 		figures := fmt.Sprintf("%s %s, p %s, %s", m.Label, changeOf(m, m.Change), equals(m.P),
-			page.Many(int64(m.Rounds), "round"))
+			doc.Many(int64(m.Rounds), "round"))
 		switch v.Decision {
 		case Worse, better:
 			rose := m.Change.Estimate > 0
@@ -140,21 +140,21 @@ func (c *Comparison) decisionText(v *Versus, m *Contrast) string {
 			out := "No difference found in " + m.Label + ":" + strings.TrimPrefix(figures, m.Label) + "."
 			if m.Detectable != nil {
 				out += fmt.Sprintf(" Minimum detectable effect: %s (power %s).", size(m, *m.Detectable),
-					page.Number(c.Power))
+					doc.Number(c.Power))
 			}
 			return out + v.guardText()
 		}
 		if p := c.Plan; p != nil && p.next(v.Rounds) > 0 && len(p.Looks) > 1 {
 			return fmt.Sprintf("No verdict yet: the plan has up to %s, and the next look is after %d. So far: %s.",
-				page.Many(int64(p.Rounds()), "round"), p.next(v.Rounds), figures)
+				doc.Many(int64(p.Rounds()), "round"), p.next(v.Rounds), figures)
 		}
 		return fmt.Sprintf("No verdict: %s are too few, alpha %s needs %d. So far: %s.",
-			page.Many(int64(m.Rounds), "round"), page.Number(c.Alpha), c.LeastRounds, figures)
+			doc.Many(int64(m.Rounds), "round"), doc.Number(c.Alpha), c.LeastRounds, figures)
 	}
 	figures := fmt.Sprintf("%s %s", m.Label, changeOf(m, m.Change))
 	if m.Resampled != nil {
 		figures = fmt.Sprintf("%s %s, from resampling %s", m.Label, changeOf(m, m.Resampled.Change),
-			page.Many(int64(m.Resampled.Clusters), "group")+" of sessions")
+			doc.Many(int64(m.Resampled.Clusters), "group")+" of sessions")
 	}
 	if c.Kind == kindProduction {
 		return "No verdict on a change, since one replay cannot separate it from the noise between runs: replayed " +
@@ -182,7 +182,7 @@ func (c *Comparison) regressionText(v *Versus, regressed []*Contrast) string {
 	}
 	out := fmt.Sprintf("%s is %s: %s %s, p %s after correction, %s%s.", v.B, word, m.Label,
 		changeOf(m, m.Change), equals(m.GuardP),
-		page.Many(int64(m.Rounds), "round"), c.ofAtMost(v))
+		doc.Many(int64(m.Rounds), "round"), c.ofAtMost(v))
 	if len(others) > 0 {
 		out += " Likewise " + changes(others) + "."
 	}

@@ -11,37 +11,37 @@ import (
 	"reprise/replay/report"
 	"reprise/replay/result"
 	"reprise/trace"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 	"reprise/trace/textpage"
 )
 
 // Page lays the comparison out for a browser: the decision with the effect and its
 // interval as the headline, and on the first screen what A and B are, the main metrics
 // and the distributions of both.
-func Page(c Comparison) *page.Page {
-	p := &page.Page{Title: "Comparison", Tag: trace.TierNote("page", c.Tier), Lead: c.lead(), Facts: c.facts(),
+func Page(c Comparison) *doc.Document {
+	p := &doc.Document{Title: "Comparison", Tag: trace.TierNote("page", c.Tier), Lead: c.lead(), Facts: c.facts(),
 		Table: c.firstTable(), Plot: c.distributions(), About: c.about()}
-	levels := map[string]page.Level{Worse: page.Bad, better: page.Good, notFound: page.Info, undecided: page.Info}
+	levels := map[string]doc.Level{Worse: doc.Bad, better: doc.Good, notFound: doc.Info, undecided: doc.Info}
 	if len(c.Versus) == 1 {
 		p.Headline = c.headline(&c.Versus[0])
 	}
 	if says := c.trust(); !c.Trustworthy() {
 		_, says, _ = strings.Cut(says, ": ")
-		p.Verdict = append(p.Verdict, page.Note{Level: page.Bad, Word: "Not trustworthy", Text: says})
+		p.Verdict = append(p.Verdict, doc.Note{Level: doc.Bad, Word: "Not trustworthy", Text: says})
 	} else if says != "" {
-		p.Verdict = append(p.Verdict, page.Note{Level: page.Warn, Text: says})
+		p.Verdict = append(p.Verdict, doc.Note{Level: doc.Warn, Text: says})
 	}
 	for i := range c.Versus {
 		v := &c.Versus[i]
 		if len(c.Versus) > 1 {
-			p.Verdict = append(p.Verdict, page.Note{Level: levels[v.Decision], Word: v.B, Text: c.headline(v)})
+			p.Verdict = append(p.Verdict, doc.Note{Level: levels[v.Decision], Word: v.B, Text: c.headline(v)})
 		}
 		if also := v.otherMetricsText(); also != "" {
-			p.Notes = append(p.Notes, page.Note{Level: page.Info, Word: "Other metrics", Text: also})
+			p.Notes = append(p.Notes, doc.Note{Level: doc.Info, Word: "Other metrics", Text: also})
 		}
 	}
 	for _, w := range c.Warnings {
-		p.Notes = append(p.Notes, page.Note{Level: page.Info, Text: w.Text})
+		p.Notes = append(p.Notes, doc.Note{Level: doc.Info, Text: w.Text})
 	}
 	for i := range c.Versus {
 		p.Sections = append(p.Sections, c.sections(&c.Versus[i])...)
@@ -61,7 +61,7 @@ func (c *Comparison) lead() string {
 	case kindProduction:
 		out = append(out, "What the trace recorded against a replay of it")
 	default:
-		out = append(out, page.Many(int64(n), "round")+" of "+page.Many(c.Runs[0].Requests, "request")+" a side")
+		out = append(out, doc.Many(int64(n), "round")+" of "+doc.Many(c.Runs[0].Requests, "request")+" a side")
 	}
 	if m := c.Runs[0].Model; m != "" && !slices.ContainsFunc(c.Runs, func(r Run) bool { return r.Model != m }) {
 		out = append(out, "model "+textpage.Plain(m))
@@ -114,28 +114,28 @@ func (c *Comparison) effect(m *Contrast) string {
 	}
 	out := signed(i.Estimate) + m.unit()
 	if i.Low != nil && i.High != nil {
-		out += fmt.Sprintf(" (%s CI %s to %s%s)", page.Percent(c.Confidence), hundredths(*i.Low),
+		out += fmt.Sprintf(" (%s CI %s to %s%s)", doc.Percent(c.Confidence), hundredths(*i.Low),
 			hundredths(*i.High), m.unit())
 	}
 	return out
 }
 
-func (c *Comparison) facts() (out []page.Fact) {
+func (c *Comparison) facts() (out []doc.Fact) {
 	put := func(label, value, note string) {
-		out = append(out, page.Fact{Label: label, Value: value, Note: note})
+		out = append(out, doc.Fact{Label: label, Value: value, Note: note})
 	}
 	if len(c.Versus) != 1 || c.Kind != kindRounds {
 		return nil
 	}
 	m := c.Versus[0].deciding()
 	if m.Primary {
-		put("p", page.OrDash(m.P, pValue), fmt.Sprintf("%s, Wilcoxon; alpha %s", m.Label, page.Number(c.Alpha)))
+		put("p", doc.OrDash(m.P, pValue), fmt.Sprintf("%s, Wilcoxon; alpha %s", m.Label, doc.Number(c.Alpha)))
 	} else {
-		put("p", page.OrDash(m.GuardP, pValue), fmt.Sprintf("%s, flipped signs; alpha %s", m.Label,
-			page.Number(c.Alpha)))
+		put("p", doc.OrDash(m.GuardP, pValue), fmt.Sprintf("%s, flipped signs; alpha %s", m.Label,
+			doc.Number(c.Alpha)))
 	}
 	if m.Detectable != nil {
-		put("Minimum detectable effect", size(m, *m.Detectable), "power "+page.Number(c.Power))
+		put("Minimum detectable effect", size(m, *m.Detectable), "power "+doc.Number(c.Power))
 	}
 	if m.Noise != nil {
 		put("Noise", size(m, m.Noise.SD), "SD from round to round")
@@ -147,15 +147,15 @@ func (c *Comparison) facts() (out []page.Fact) {
 var firstMetrics = []string{"p50_ttft", "p99_ttft", "p50_tpot", "p99_tpot", "p99_e2e", "p50_session_time",
 	"output_tokens_per_s", "error_rate"}
 
-func (c *Comparison) firstTable() *page.Table {
-	t := &page.Table{Caption: "Medians over the rounds; * is significant", Head: []string{"", textpage.Plain(c.A)},
-		Align: []page.Align{page.Left, page.Right}}
+func (c *Comparison) firstTable() *doc.Table {
+	t := &doc.Table{Caption: "Medians over the rounds; * is significant", Head: []string{"", textpage.Plain(c.A)},
+		Align: []doc.Align{doc.Left, doc.Right}}
 	if c.Kind != kindRounds {
 		t.Caption = ""
 	}
 	for i := range c.Versus {
 		t.Head, t.Align = append(t.Head, textpage.Plain(c.Versus[i].B), "change"),
-			append(t.Align, page.Right, page.Right)
+			append(t.Align, doc.Right, doc.Right)
 	}
 	for _, m := range c.Versus[0].metricsInOrder() {
 		if !m.Primary && !slices.Contains(firstMetrics, m.Metric) {
@@ -191,14 +191,14 @@ func (c *Comparison) drawnSpread() int {
 }
 
 // distributions draws that latency of every arm; nil where the requests are not known.
-func (c *Comparison) distributions() *page.Plot {
+func (c *Comparison) distributions() *doc.Plot {
 	for _, l := range latencies {
 		if l.spread != c.drawnSpread() {
 			continue
 		}
 		label := l.of.Label
-		out := page.Plot{Title: label + " distribution",
-			Text: "All requests of all rounds. A curve further to the left is faster.", Kind: page.CDF, XLabel: label,
+		out := doc.Plot{Title: label + " distribution",
+			Text: "All requests of all rounds. A curve further to the left is faster.", Kind: doc.CDF, XLabel: label,
 			XUnit: "ms", YLabel: "share of requests"}
 		if l.spread == spreadITL {
 			out.YLabel = "share of gaps"
@@ -211,7 +211,7 @@ func (c *Comparison) distributions() *page.Plot {
 			s.Name = c.named(s.Name)
 			out.Series = append(out.Series, s)
 		}
-		if drawn := page.Drawn(out); len(drawn) > 0 {
+		if drawn := doc.Drawn(out); len(drawn) > 0 {
 			return &drawn[0]
 		}
 	}
@@ -220,9 +220,9 @@ func (c *Comparison) distributions() *page.Plot {
 
 // curve is the cumulative distribution of the values, in milliseconds, in steps of half
 // a percent and finer at its end.
-func (c *clustered) curve(name string) page.Series {
+func (c *clustered) curve(name string) doc.Series {
 	c.merge()
-	s := page.Series{Name: name}
+	s := doc.Series{Name: name}
 	for _, x := range c.cells {
 		s.N += int64(x.n)
 	}
@@ -274,43 +274,43 @@ func settingsOf(arms []Arm) map[string]string {
 	return out
 }
 
-func (c *Comparison) about() []page.Group {
-	g := page.Group{Title: "Runs"}
+func (c *Comparison) about() []doc.Group {
+	g := doc.Group{Title: "Runs"}
 	fact := func(label, value, note string) {
 		if value != "" {
-			g.Facts = append(g.Facts, page.Fact{Label: label, Value: value, Note: note})
+			g.Facts = append(g.Facts, doc.Fact{Label: label, Value: value, Note: note})
 		}
 	}
 	for i := range c.Runs {
 		if r := &c.Runs[i]; r.Round == 1 {
 			fact(r.Arm, strings.TrimPrefix(strings.Join([]string{c.settings[r.Arm], r.Model}, ", "), ", "),
-				page.Many(r.Requests, "request")+" in the first round")
+				doc.Many(r.Requests, "request")+" in the first round")
 		}
 	}
-	fact("Rounds", page.Brief(int64(c.Versus[0].Rounds)), "")
+	fact("Rounds", doc.Brief(int64(c.Versus[0].Rounds)), "")
 	fact("Workload", report.ShortDigest(c.Runs[0].Workload), "digest of its rows; whole in the JSON")
 	fact("Tier", c.Tier, "the strictest of the runs")
 	fact("Started", report.ToSecond(c.Runs[0].Started), "")
-	return []page.Group{g}
+	return []doc.Group{g}
 }
 
-func (c *Comparison) sections(v *Versus) []page.Section {
+func (c *Comparison) sections(v *Versus) []doc.Section {
 	head, rows := c.table(v)
-	main := page.Section{Title: c.named(v.B) + " against " + c.named(c.A),
+	main := doc.Section{Title: c.named(v.B) + " against " + c.named(c.A),
 		Text:   append(append([]string{v.Text}, c.reading()...), c.planned()...),
-		Tables: []page.Table{{Caption: "Metrics", Head: head, Rows: rows}}}
+		Tables: []doc.Table{{Caption: "Metrics", Head: head, Rows: rows}}}
 	if head, rows := c.resampledTable(v, false); len(rows) > 0 {
-		main.Tables = append(main.Tables, page.Table{Caption: "Resampled by session", Head: head, Rows: rows})
+		main.Tables = append(main.Tables, doc.Table{Caption: "Resampled by session", Head: head, Rows: rows})
 	}
 	if c.Kind != kindRounds {
-		return []page.Section{main}
+		return []doc.Section{main}
 	}
-	plots := page.Section{Title: "By round",
+	plots := doc.Section{Title: "By round",
 		Text: []string{"Both sides of every round, and their change; a pair is compared with itself, so that what " +
 			"moves both is not in the change."}}
 	for i := range v.Metrics {
 		m := &v.Metrics[i]
-		a, b, change := page.Series{Name: c.named(c.A)}, page.Series{Name: c.named(v.B)}, page.Series{Name: "change"}
+		a, b, change := doc.Series{Name: c.named(c.A)}, doc.Series{Name: c.named(v.B)}, doc.Series{Name: "change"}
 		for round := range m.AEach {
 			at, before, after := float64(round+1), m.AEach[round], m.BEach[round]
 			if before == nil || after == nil {
@@ -324,15 +324,15 @@ func (c *Comparison) sections(v *Versus) []page.Section {
 			}
 			change.X, change.Y = append(change.X, at), append(change.Y, 100*d)
 		}
-		plot := func(title, label, unit string, series ...page.Series) page.Plot {
-			return page.Plot{Title: title, Kind: page.Line, XLabel: "round", YLabel: label, YUnit: unit, Series: series}
+		plot := func(title, label, unit string, series ...doc.Series) doc.Plot {
+			return doc.Plot{Title: title, Kind: doc.Line, XLabel: "round", YLabel: label, YUnit: unit, Series: series}
 		}
-		plots.Plots = append(plots.Plots, page.Drawn(plot(m.Label, m.Label, m.Unit, a, b))...)
+		plots.Plots = append(plots.Plots, doc.Drawn(plot(m.Label, m.Label, m.Unit, a, b))...)
 		if m.Primary {
 			changes := plot("Change of "+m.Label, c.named(v.B)+" over "+c.named(c.A), "%", change)
 			changes.Zero = true
-			plots.Plots = append(plots.Plots, page.Drawn(changes)...)
+			plots.Plots = append(plots.Plots, doc.Drawn(changes)...)
 		}
 	}
-	return []page.Section{main, plots}
+	return []doc.Section{main, plots}
 }

@@ -13,7 +13,7 @@ import (
 	"reprise/replay/figure"
 	"reprise/replay/report"
 	"reprise/trace"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 )
 
 // A Plan says before the first round of a comparison which metric decides, how many rounds
@@ -142,8 +142,8 @@ func NewPlan(pilot []Arm, options Options, rounds int) (Plan, error) {
 		if rounds > MaxRounds {
 			return p, fmt.Errorf("a change of %s in %s needs about %s at alpha %s, and a comparison has %d at most: "+
 				"make the rounds longer, detect a larger change, or give --rounds and accept less power",
-				page.Percent(p.Detect), labelOf(p.Primary), page.Many(int64(p.Needed), "round"),
-				page.Number(p.Alpha), MaxRounds)
+				doc.Percent(p.Detect), labelOf(p.Primary), doc.Many(int64(p.Needed), "round"),
+				doc.Number(p.Alpha), MaxRounds)
 		}
 		if rounds != p.Needed {
 			d = newDesign(rounds, p.Alpha)
@@ -257,10 +257,10 @@ func (p *Plan) String() string {
 	switch {
 	case p.Chosen && len(p.Candidates) > 1:
 		fmt.Fprintf(&s, "%s decides: of %d metrics none varies clearly less over %s; it varies by %s.", label,
-			len(p.Candidates), page.Many(int64(p.Pilot), "pilot round"), hundredths(*p.SD)+" %")
+			len(p.Candidates), doc.Many(int64(p.Pilot), "pilot round"), hundredths(*p.SD)+" %")
 	case p.SD != nil:
 		fmt.Fprintf(&s, "%s decides; it varies by %s over %s.", label, hundredths(*p.SD)+" %",
-			page.Many(int64(p.Pilot), "pilot round"))
+			doc.Many(int64(p.Pilot), "pilot round"))
 	default:
 		fmt.Fprintf(&s, "%s decides.", label)
 	}
@@ -269,14 +269,14 @@ func (p *Plan) String() string {
 	}
 	s.WriteString(" Being significantly worse in " + guardNames() + ", decides too.")
 	if p.Detect > 0 {
-		fmt.Fprintf(&s, " A change of %s needs %s (power %s, alpha %s, SD of at most %s).", page.Percent(p.Detect),
-			page.Many(int64(p.Needed), "round"), page.Number(power), page.Number(p.Alpha), hundredths(*p.UpperSD)+" %")
+		fmt.Fprintf(&s, " A change of %s needs %s (power %s, alpha %s, SD of at most %s).", doc.Percent(p.Detect),
+			doc.Many(int64(p.Needed), "round"), doc.Number(power), doc.Number(p.Alpha), hundredths(*p.UpperSD)+" %")
 		if p.Rounds() < p.Needed {
-			fmt.Fprintf(&s, " With %s the power is %s.", page.Many(int64(p.Rounds()), "round"), page.Number(*p.Power))
+			fmt.Fprintf(&s, " With %s the power is %s.", doc.Many(int64(p.Rounds()), "round"), doc.Number(*p.Power))
 		}
 	}
 	if len(p.Looks) > 1 {
-		fmt.Fprintf(&s, " At most %s, and fewer if it is decided after %s.", page.Many(int64(p.Rounds()), "round"),
+		fmt.Fprintf(&s, " At most %s, and fewer if it is decided after %s.", doc.Many(int64(p.Rounds()), "round"),
 			orList(p.Looks[:len(p.Looks)-1]))
 	}
 	return s.String()

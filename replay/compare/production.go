@@ -11,7 +11,7 @@ import (
 	"reprise/replay/report"
 	"reprise/replay/result"
 	"reprise/trace"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 	"reprise/trace/sample"
 )
 
@@ -46,7 +46,7 @@ func Production(meta trace.Meta, recorded trace.Reader[Recorded], s report.Summa
 	if p.joined == 0 {
 		return Comparison{}, fmt.Errorf(
 			"no row has a time both in the trace and in the replay: the trace recorded %s for %s",
-			page.Many(p.times, "time"), page.Many(p.rows, "replayed row"))
+			doc.Many(p.times, "time"), doc.Many(p.rows, "replayed row"))
 	}
 	if p.arms[0].spreads[spreadTTFT].cells == nil && !given {
 		o.Primary = "p99_e2e"
@@ -74,7 +74,7 @@ func Production(meta trace.Meta, recorded trace.Reader[Recorded], s report.Summa
 	warn(!p.same, warnWorkload, "the replay was of another workload than the trace, with the same lengths in every "+
 		"row: the rows are taken for the same")
 	warn(r.Speed != 0 && math.Abs(r.Speed-1) > 1e-9, warnSettings,
-		"the replay was %s times as fast as what was recorded", page.Number(r.Speed))
+		"the replay was %s times as fast as what was recorded", doc.Number(r.Speed))
 	warn(r.Rate != "", warnSettings, "the replay had the arrival process %s in place of the recorded times", r.Rate)
 	warn(r.Timing == result.ClosedLoop, warnSettings,
 		"the replay was a closed loop: its requests were not sent when the recorded ones were")
@@ -84,8 +84,8 @@ func Production(meta trace.Meta, recorded trace.Reader[Recorded], s report.Summa
 				"faster or slower", time.Duration(d.P50NS))
 	}
 	warn(p.joined < p.rows, warnJoin, "%s of %s have a time on both sides and ended well; the others are left out",
-		page.Brief(p.joined), page.Many(p.rows, "row"))
-	warn(p.again > 0, warnJoin, "%s of further rounds of the workload are left out", page.Many(p.again, "result"))
+		doc.Brief(p.joined), doc.Many(p.rows, "row"))
+	warn(p.again > 0, warnJoin, "%s of further rounds of the workload are left out", doc.Many(p.again, "result"))
 	c.Warnings = append(c.Warnings, runWarnings([]Arm{{Name: "the replay", Runs: []report.Summary{s}}})...)
 	c.resultWarnings()
 	c.decide()

@@ -9,7 +9,7 @@ import (
 
 	"reprise/replay/figure"
 	"reprise/trace"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 	"reprise/trace/textpage"
 )
 
@@ -76,7 +76,7 @@ func (c *Comparison) writeAnswer(p *textpage.Page, rest string) {
 		p.Blank()
 		p.Columns(head[:4], rows)
 		if more > 0 {
-			p.Line("", fmt.Sprintf("and %s", page.Many(int64(more), "more metric")))
+			p.Line("", fmt.Sprintf("and %s", doc.Many(int64(more), "more metric")))
 		}
 	}
 	p.Blank()
@@ -117,7 +117,7 @@ func (c *Comparison) table(v *Versus) (head []string, rows [][]string) {
 	for _, m := range v.metricsInOrder() {
 		row := []string{m.titled(), valueOf(m, m.A), valueOf(m, m.B), changeOf(m, m.Change)}
 		if rounds {
-			p, t, dz, mde, noise := page.OrDash(m.P, pValue), "–", "–", "–", "–"
+			p, t, dz, mde, noise := doc.OrDash(m.P, pValue), "–", "–", "–", "–"
 			switch {
 			case m.Significant:
 				p += " *"
@@ -156,8 +156,8 @@ func bounded(i *Interval, unit string) string {
 	if i == nil {
 		return "–"
 	}
-	return fmt.Sprintf("%s [%s, %s] %s", page.Short(i.Estimate), page.OrDash(i.Low, page.Short),
-		page.OrDash(i.High, page.Short), unit)
+	return fmt.Sprintf("%s [%s, %s] %s", doc.Short(i.Estimate), doc.OrDash(i.Low, doc.Short),
+		doc.OrDash(i.High, doc.Short), unit)
 }
 
 // titled is the label with its unit, of a time.
@@ -170,14 +170,14 @@ func (m *Contrast) titled() string {
 
 func valueOf(m *Contrast, v *float64) string {
 	if m.Unit == "share" {
-		return page.OrDash(v, page.Percent)
+		return doc.OrDash(v, doc.Percent)
 	}
-	return page.OrDash(v, page.Short)
+	return doc.OrDash(v, doc.Short)
 }
 
 // reading explains the table.
 func (c *Comparison) reading() (says []string) {
-	confidence := page.Percent(c.Confidence)
+	confidence := doc.Percent(c.Confidence)
 	switch c.Kind {
 	case kindRounds:
 		says = append(says, fmt.Sprintf(
@@ -190,8 +190,8 @@ func (c *Comparison) reading() (says []string) {
 				"The paired t-test and Cohen's dz beside it decide nothing. MDE is the minimum detectable effect: a "+
 				"smaller change is found in less than %s of the cases. Noise is the standard deviation from one round of %s to the "+
 				"next.",
-			confidence, page.Number(c.Alpha), page.Number(c.FamilyAlpha), page.Number(c.Alpha),
-			page.Percent(c.Power), c.A))
+			confidence, doc.Number(c.Alpha), doc.Number(c.FamilyAlpha), doc.Number(c.Alpha),
+			doc.Percent(c.Power), c.A))
 	case kindSingle:
 		says = append(says, "Figures are those of the two runs; latencies are response times, from the schedule.")
 	case kindProduction:
@@ -207,8 +207,8 @@ func (c *Comparison) reading() (says []string) {
 				}
 				return append(says, fmt.Sprintf("Resampled: %s with their %s CI, from %s draws of %s of sessions, a "+
 					"request without one for itself, %s. It knows how sessions differ, not how runs do.",
-					"percentiles and means of all requests", confidence, page.Brief(int64(r.Replicates)),
-					page.Many(int64(r.Clusters), "group"), drawn))
+					"percentiles and means of all requests", confidence, doc.Brief(int64(r.Replicates)),
+					doc.Many(int64(r.Clusters), "group"), drawn))
 			}
 		}
 	}
@@ -229,8 +229,8 @@ func (c *Comparison) planned() (says []string) {
 			if m.Primary && m.RoundsFor != nil {
 				says = append(says, fmt.Sprintf("%s against %s: with the spread of these rounds, a change of %s of "+
 					"the size asked about needs %s (power %s, alpha %s).",
-					c.Versus[i].B, c.A, m.Label, page.Many(int64(*m.RoundsFor), "round"), page.Number(c.Power),
-					page.Number(c.Alpha)))
+					c.Versus[i].B, c.A, m.Label, doc.Many(int64(*m.RoundsFor), "round"), doc.Number(c.Power),
+					doc.Number(c.Alpha)))
 			}
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 	"reprise/replay/report"
 	"reprise/replay/result"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 	"reprise/trace/textpage"
 )
 
@@ -100,7 +100,7 @@ func runWarnings(arms []Arm) (out []report.Warning) {
 			}
 			if n > 0 {
 				warn(c.code, "%s and %s had %s in %s: that is in the difference too", a.Name, b.Name, c.differs,
-					page.Many(int64(n), "round"))
+					doc.Many(int64(n), "round"))
 			}
 		}
 		out = append(out, orderWarnings(a, b)...)
@@ -123,12 +123,12 @@ func runWarnings(arms []Arm) (out []report.Warning) {
 			}
 		}
 		if bad > 0 {
-			warn(warnUntrusted, "%s of %s %s not trustworthy; reprise report says why", page.Many(int64(bad), "run"),
-				arm.Name, page.Was(int64(bad)))
+			warn(warnUntrusted, "%s of %s %s not trustworthy; reprise report says why", doc.Many(int64(bad), "run"),
+				arm.Name, doc.Was(int64(bad)))
 		}
 		if estimated > 0 {
 			warn(warnEstimates, "the token counts of %s of %s are estimates, since the server sent no usage: TPOT "+
-				"and tokens per second rest on them", page.Many(int64(estimated), "run"), arm.Name)
+				"and tokens per second rest on them", doc.Many(int64(estimated), "run"), arm.Name)
 		}
 	}
 	return out
@@ -184,7 +184,7 @@ func (c *Comparison) resultWarnings() {
 		if c.Kind == kindRounds && v.Rounds < c.LeastRounds {
 			warn(warnTooFewRounds, "%s of %s and %s: alpha %s needs %d, since the signed ranks of n pairs cannot "+
 				"come below p = 2 ÷ 2^n, here %s; no verdict rests on fewer than %d",
-				page.Many(int64(v.Rounds), "round"), c.A, v.B, page.Number(c.Alpha), c.LeastRounds,
+				doc.Many(int64(v.Rounds), "round"), c.A, v.B, doc.Number(c.Alpha), c.LeastRounds,
 				pValue(2/float64(uint64(1)<<min(v.Rounds, 60))), minRounds)
 		}
 		var missing []string

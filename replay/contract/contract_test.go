@@ -15,7 +15,7 @@ import (
 	"reprise/replay/result"
 	"reprise/replay/result/resulttest"
 	"reprise/trace"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 	"reprise/trace/sample"
 	"reprise/trace/textpage"
 )
@@ -200,13 +200,13 @@ func TestScopedClausesAreOfTheirRequests(t *testing.T) {
 }
 
 // contractNote is what the page says of the contract.
-func contractNote(s report.Summary) page.Note {
+func contractNote(s report.Summary) doc.Note {
 	for _, n := range report.Page(s).Verdict {
 		if n.Word == "Contract" {
 			return n
 		}
 	}
-	return page.Note{}
+	return doc.Note{}
 }
 
 // evenly makes n results, one a second, whose TTFT is 1, 2, … n ms.
@@ -382,7 +382,7 @@ func TestContractIsShown(t *testing.T) {
 	if p.Sections[0].Title != "Contract" || len(p.Sections[0].Tables[0].Rows) != 5 {
 		t.Errorf("%+v", p.Sections[0])
 	}
-	if n := contractNote(s); n.Level != page.Bad || n.Text != strings.TrimPrefix(says, "the contract ")+"." {
+	if n := contractNote(s); n.Level != doc.Bad || n.Text != strings.TrimPrefix(says, "the contract ")+"." {
 		t.Errorf("%+v", n)
 	}
 	for _, want := range []string{"Contract: \"chat ?[31m\" is not met", "fails by 10,400 %", "holds, 100 % headroom", "cannot be judged"} {
@@ -398,11 +398,11 @@ func TestContractHolds(t *testing.T) {
 	contract := contractOf(t, "max ttft <= 40ms", "{clause: max e2e <= 100ms, from: sent}", "error_rate <= 0%")
 	s := summarise(t, result.Run{}, report.Options{Contract: contract}, evenly(20)...)
 	const says = "the contract is met (3/3); tightest: max ttft from schedule 20 ms, 50 % headroom"
-	if got := s.Contract.String(); got != says || contractNote(s).Level != page.Good {
+	if got := s.Contract.String(); got != says || contractNote(s).Level != doc.Good {
 		t.Errorf("%s", got)
 	}
 	s = summarise(t, result.Run{Client: result.Client{GCPauseMaxNS: int64(time.Second)}}, report.Options{Contract: contract}, evenly(20)...)
-	if got := contractNote(s); got.Level != page.Warn || !strings.Contains(got.Text, "cannot be trusted") {
+	if got := contractNote(s); got.Level != doc.Warn || !strings.Contains(got.Text, "cannot be trusted") {
 		t.Errorf("%+v", got)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"reprise/replay/figure"
 	"reprise/replay/report"
 	"reprise/replay/result"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 	"reprise/trace/sample"
 )
 
@@ -256,14 +256,14 @@ func (c *Clause) missing(r *report.ClauseResult, v *scoped) string {
 	case v.Succeeded == 0:
 		return "no request succeeded"
 	case c.latency() && r.Samples > 0:
-		return fmt.Sprintf("it takes %s, and there %s %s", page.Many(r.Needed, "value"), page.Was(r.Samples),
-			page.Brief(r.Samples))
+		return fmt.Sprintf("it takes %s, and there %s %s", doc.Many(r.Needed, "value"), doc.Was(r.Samples),
+			doc.Brief(r.Samples))
 	case c.latency():
 		return "no request has a value"
 	case c.of.Subject == figure.HitRatio:
 		return "the server reports no cached tokens"
 	case v.OutputImpossible > 0:
-		return fmt.Sprintf("the server's output counts of %s cannot be", page.Many(v.OutputImpossible, "answer"))
+		return fmt.Sprintf("the server's output counts of %s cannot be", doc.Many(v.OutputImpossible, "answer"))
 	case c.cost() && v.Output == 0:
 		return "there are no output tokens"
 	}

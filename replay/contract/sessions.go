@@ -8,7 +8,7 @@ import (
 	"reprise/replay/figure"
 	"reprise/replay/report"
 	"reprise/replay/result"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 	"reprise/trace/sample"
 )
 
@@ -90,8 +90,8 @@ func (c *Clause) between(r *report.ClauseResult, least, most *float64, sessions 
 		unjudged("the run has no sessions")
 		return
 	case r.Samples < r.Needed && r.Samples > 0:
-		unjudged("it takes %s, and there %s %s", page.Many(r.Needed, "session"), page.Was(r.Samples),
-			page.Brief(r.Samples))
+		unjudged("it takes %s, and there %s %s", doc.Many(r.Needed, "session"), doc.Was(r.Samples),
+			doc.Brief(r.Samples))
 		return
 	case good == nil && r.Censored == 0:
 		unjudged("no session has a value")
@@ -109,7 +109,7 @@ func (c *Clause) between(r *report.ClauseResult, least, most *float64, sessions 
 			return
 		}
 	}
-	unjudged("%s had requests left when the run ended, and it depends on them", page.Many(r.Censored, "session"))
+	unjudged("%s had requests left when the run ended, and it depends on them", doc.Many(r.Censored, "session"))
 }
 
 // allows says whether a measurement is within the limit.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"reprise/trace/page"
+	"reprise/trace/doc"
 )
 
 // A Setup is a model on a number of GPUs that share each layer.
@@ -180,7 +180,7 @@ func gb(bytes float64) string { return fmt.Sprintf("%.1f GB", bytes/1e9) }
 func (m *Memory) String() string {
 	return fmt.Sprintf("of %s, %s may be used; weights take %s, a step of %s tokens and %s sequences some %s, KV has "+
 		"%s at %.1f kB a token",
-		gb(m.Total), gb(m.Usable), gb(m.Weights), page.Count(int64(m.BatchTokens)), page.Count(int64(m.Seqs)),
+		gb(m.Total), gb(m.Usable), gb(m.Weights), doc.Count(int64(m.BatchTokens)), doc.Count(int64(m.Seqs)),
 		gb(m.Headroom), gb(max(m.KV, 0)), m.KVToken/1e3)
 }
 
@@ -194,7 +194,7 @@ func (s *Setup) Fit() (Memory, error) {
 	}
 	why := fmt.Sprintf("%s does not fit: of %s of each GPU, %s may be used; weights take %s and a step of %s tokens "+
 		"and %s sequences some %s, so %s are missing for KV",
-		s, gb(m.Total), gb(m.Usable), gb(m.Weights), page.Count(int64(m.BatchTokens)), page.Count(int64(m.Seqs)),
+		s, gb(m.Total), gb(m.Usable), gb(m.Weights), doc.Count(int64(m.BatchTokens)), doc.Count(int64(m.Seqs)),
 		gb(m.Headroom), gb(least*m.KVToken-m.KV))
 	var fits []string
 	for tp := s.TP + 1; tp <= 64; tp++ {

@@ -18,9 +18,9 @@ import (
 	"time"
 
 	"reprise/replay/result"
+	"reprise/trace/doc"
 	"reprise/trace/nonfinite"
 	"reprise/trace/objectstore"
-	"reprise/trace/page"
 )
 
 // A run is what a decoder makes of one run of a file.
@@ -71,7 +71,7 @@ func Open(path string) (*result.File, error) {
 	case len(runs) == 0:
 		return nil, &Error{path, "it has no run"}
 	case number > len(runs):
-		return nil, &Error{path, fmt.Sprintf("it has only %s", page.Many(int64(len(runs)), "run"))}
+		return nil, &Error{path, fmt.Sprintf("it has only %s", doc.Many(int64(len(runs)), "run"))}
 	case number == 0 && len(runs) > 1:
 		return nil, &Error{path, fmt.Sprintf("it has %d runs: name one, such as %s#1", len(runs), name)}
 	}

@@ -8,7 +8,7 @@ import (
 	"reprise/replay/figure"
 	"reprise/replay/result"
 	"reprise/trace"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 	"reprise/trace/sample"
 )
 
@@ -450,14 +450,14 @@ func efficiency(s *Summary, gpus int) *Efficiency {
 // describe finishes the samples, into the statistics and the curves.
 func (c *collector) describe(s *Summary, zeros bool) {
 	l, p := &s.Latency, &s.Series
-	curve := func(into *page.Series, name string, of *sample.Values, stat *Stat, atLeast float64) {
+	curve := func(into *doc.Series, name string, of *sample.Values, stat *Stat, atLeast float64) {
 		var q sample.Order
 		*stat, q = StatOf(of)
 		into.Name = name
 		into.X, into.Y = distributionOf(&q, atLeast)
 		into.N = of.N
 	}
-	var unused page.Series
+	var unused doc.Series
 	curve(&p.TTFTSent, "from sent", &c.ttft[FromSent], &l.FromSent.TTFT, 0)
 	curve(&p.TTFTDue, "from schedule", &c.ttft[FromDue], &l.FromDue.TTFT, 0)
 	curve(&p.E2ESent, "from sent", &c.e2e[FromSent], &l.FromSent.E2E, 0)

@@ -7,7 +7,7 @@ import (
 
 	"reprise/replay/figure"
 	"reprise/replay/result"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 	"reprise/trace/sample"
 	"reprise/trace/textpage"
 )
@@ -286,7 +286,7 @@ func (c *ClauseResult) parts() (subject, limit string) {
 func (c *ClauseResult) figure() string {
 	out := inUnit(c.Measured, c.Unit)
 	if c.Measured != nil && strings.HasPrefix(c.Unit, "per ") {
-		out = page.Number(*c.Measured)
+		out = doc.Number(*c.Measured)
 	}
 	if c.Measured != nil && c.Estimated > 0 {
 		out += " (estimate)"
@@ -323,7 +323,7 @@ func (c *ClauseResult) verdict() string {
 }
 
 // room prints a margin, which may be of any size, as a percentage.
-func room(margin float64) string { return page.Number(margin*100) + " %" }
+func room(margin float64) string { return doc.Number(margin*100) + " %" }
 
 // contractLine is the sentence above the table.
 func contractLine(s *Summary) string {
@@ -347,14 +347,14 @@ func contractRows(s *Summary) [][]string {
 func (r *ContractResult) rows() (rows [][]string) {
 	for i := range r.Clauses {
 		c := &r.Clauses[i]
-		rows = append(rows, []string{c.name(), c.figure(), c.verdict(), page.Brief(c.Samples)})
+		rows = append(rows, []string{c.name(), c.figure(), c.verdict(), doc.Brief(c.Samples)})
 	}
 	return rows
 }
 
 // Table has a row for each clause: what was measured, and by how much it holds or fails.
-func (r *ContractResult) Table(caption string) *page.Table {
-	return &page.Table{Caption: caption, Head: contractHead, Rows: r.rows()}
+func (r *ContractResult) Table(caption string) *doc.Table {
+	return &doc.Table{Caption: caption, Head: contractHead, Rows: r.rows()}
 }
 
 // contractTitle says whose definitions the clauses have, where others are shown.
@@ -371,28 +371,28 @@ const contractWord = "Contract"
 // originWords are what a text calls the origin of a latency in a contract.
 var originWords = map[string]string{"due": "schedule", "sent": "sent"}
 
-func contractNotes(s *Summary) []page.Note {
+func contractNotes(s *Summary) []doc.Note {
 	c := s.Contract
 	if c == nil {
 		return nil
 	}
-	level := page.Good
+	level := doc.Good
 	switch {
 	case c.Fails():
-		level = page.Bad
+		level = doc.Bad
 	case !c.Holds || !s.Verdict.Trustworthy:
-		level = page.Warn
+		level = doc.Warn
 	}
-	return []page.Note{{Level: level, Word: contractWord, Text: strings.TrimPrefix(contractLine(s), "The contract ")}}
+	return []doc.Note{{Level: level, Word: contractWord, Text: strings.TrimPrefix(contractLine(s), "The contract ")}}
 }
 
-func contractSection(s *Summary) page.Section {
+func contractSection(s *Summary) doc.Section {
 	rows := contractRows(s)
 	if rows == nil {
-		return page.Section{}
+		return doc.Section{}
 	}
-	return page.Section{Title: contractTitle(s),
-		Tables: []page.Table{{Head: contractHead, Rows: rows,
+	return doc.Section{Title: contractTitle(s),
+		Tables: []doc.Table{{Head: contractHead, Rows: rows,
 			HeadTerms: repeat(termOf("contract.clauses.margin"), len(contractHead))}}}
 }
 
@@ -411,19 +411,19 @@ func scenarioItems(r *result.Scenario) (items []string) {
 }
 
 // scenarioNotes are the stamp on a page.
-func scenarioNotes(r *result.Scenario) []page.Note {
+func scenarioNotes(r *result.Scenario) []doc.Note {
 	if r == nil {
 		return nil
 	}
 	name := "Scenario " + textpage.Plain(r.Version)
-	counted := fmt.Sprintf("%s of %s said that a prompt does not fit the context.", page.Brief(r.TooLong),
-		page.Many(r.Answers, "answer"))
+	counted := fmt.Sprintf("%s of %s said that a prompt does not fit the context.", doc.Brief(r.TooLong),
+		doc.Many(r.Answers, "answer"))
 	switch {
 	case r.Valid == nil:
-		return []page.Note{{Level: page.Warn, Word: name + ", not stamped", Text: "the run did not finish."}}
+		return []doc.Note{{Level: doc.Warn, Word: name + ", not stamped", Text: "the run did not finish."}}
 	case *r.Valid:
-		return []page.Note{{Level: page.Good, Word: name + ", submission valid",
+		return []doc.Note{{Level: doc.Good, Word: name + ", submission valid",
 			Text: "all rules were kept. " + counted}}
 	}
-	return []page.Note{{Level: page.Bad, Word: name + ", submission not valid", Text: counted, Items: scenarioItems(r)}}
+	return []doc.Note{{Level: doc.Bad, Word: name + ", submission not valid", Text: counted, Items: scenarioItems(r)}}
 }

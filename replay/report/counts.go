@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"reprise/replay/result"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 	"reprise/trace/usage"
 )
 
@@ -88,7 +88,7 @@ func (c *ImpossibleCounts) String() string {
 	for i := range c.Kinds {
 		k := &c.Kinds[i]
 		kinds = append(kinds, fmt.Sprintf("answers %s: %s, such as row %d with %s", k.finding.Says(),
-			page.Brief(k.Rows), k.Row, k.numbers()))
+			doc.Brief(k.Rows), k.Row, k.numbers()))
 	}
 	return strings.Join(kinds, "; ")
 }
@@ -98,7 +98,7 @@ func (k *ImpossibleKind) numbers() string {
 	var says []string
 	say := func(n *int64, what string) {
 		if n != nil {
-			says = append(says, page.Count(*n)+" "+what)
+			says = append(says, doc.Count(*n)+" "+what)
 		}
 	}
 	if k.finding.Refutes(usage.Input) || k.finding.Refutes(usage.Cached) || k.finding == usage.NoCount {
@@ -113,7 +113,7 @@ func (k *ImpossibleKind) numbers() string {
 			asked := int64(*k.Asked)
 			say(&asked, "output tokens asked for")
 		}
-		says = append(says, page.Many(int64(k.Events), "event"))
+		says = append(says, doc.Many(int64(k.Events), "event"))
 		say(k.Text, "bytes of text")
 	}
 	return strings.Join(says, ", ")

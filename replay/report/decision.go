@@ -14,7 +14,7 @@ import (
 
 	"reprise/replay/result"
 	"reprise/trace"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 	"reprise/trace/textpage"
 )
 
@@ -317,7 +317,7 @@ func decisionFigures(runs []Tried) [][]string {
 	} {
 		for _, p := range percentiles {
 			row(m.name+" "+p.name+", ms", func(s *Summary) string {
-				return page.OrDash(*p.of(m.of(&s.Latency)), page.Short)
+				return doc.OrDash(*p.of(m.of(&s.Latency)), doc.Short)
 			})
 		}
 	}
@@ -325,8 +325,8 @@ func decisionFigures(runs []Tried) [][]string {
 	row("prompt tokens/s", func(s *Summary) string { return numberOrDash(s.Throughput.PromptTokensPerS) })
 	row("output tokens/s", func(s *Summary) string { return numberOrDash(s.Throughput.OutputTokensPerS) })
 	row("goodput from schedule, requests/s", func(s *Summary) string { return numberOrDash(goodputOf(s)) })
-	row("failed", func(s *Summary) string { return page.OrDash(s.Requests.ErrorShare, page.Percent) })
-	row("values of TTFT", func(s *Summary) string { return page.Brief(s.Latency.FromDue.TTFT.Count) })
+	row("failed", func(s *Summary) string { return doc.OrDash(s.Requests.ErrorShare, doc.Percent) })
+	row("values of TTFT", func(s *Summary) string { return doc.Brief(s.Latency.FromDue.TTFT.Count) })
 	return rows
 }
 
@@ -373,8 +373,8 @@ func costs(runs []Tried, d Decision) []costLine {
 				seen = append(seen, served{gpus, *rate})
 			}
 			says = fmt.Sprintf("%s per million output tokens at this load, %s requests/s (%s, %s each per hour)",
-				page.Number(d.PricePerGPUHour*float64(gpus)/3600 / *per * 1e6), numberOrDash(s.Throughput.OfferedPerS),
-				page.Many(int64(gpus), "GPU"), page.Number(d.PricePerGPUHour))
+				doc.Number(d.PricePerGPUHour*float64(gpus)/3600 / *per * 1e6), numberOrDash(s.Throughput.OfferedPerS),
+				doc.Many(int64(gpus), "GPU"), doc.Number(d.PricePerGPUHour))
 		}
 		out = append(out, costLine{runs[i].Name, says})
 	}

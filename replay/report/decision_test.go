@@ -8,8 +8,8 @@ import (
 
 	"reprise/replay/result"
 	"reprise/trace"
-	"reprise/trace/page"
-	"reprise/trace/page/pagetest"
+	"reprise/trace/doc"
+	"reprise/trace/doc/pagetest"
 )
 
 // tried are two runs whose engine's flags differ.
@@ -44,7 +44,7 @@ func TestDecision(t *testing.T) {
 	perS := *runs[0].Summary.Throughput.OutputTokensPerS
 	for _, want := range []string{
 		"**r1.parquet**: accepted, and preferred\n", "**r2.parquet**: rejected, since it cannot be trusted", "| environment.deployment.engine\\_flags | --max-num-seqs 256 | --max-num-seqs 512 |",
-		"**r1.parquet**: " + page.Number(16.0/3600/perS*1e6) + " per million output tokens at this load, 100 requests/s (8 GPUs, 2 each per hour)", "**r2.parquet**: not known, since the run cannot be trusted", "the &lt;budget&gt; is spent", "sha256:abc",
+		"**r1.parquet**: " + doc.Number(16.0/3600/perS*1e6) + " per million output tokens at this load, 100 requests/s (8 GPUs, 2 each per hour)", "**r2.parquet**: not known, since the run cannot be trusted", "the &lt;budget&gt; is spent", "sha256:abc",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not in\n%s", want, out)

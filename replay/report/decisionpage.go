@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"reprise/trace"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 	"reprise/trace/textpage"
 )
 
@@ -17,46 +17,46 @@ func TierOfTried(runs []Tried) string {
 // DecisionPage is the record of a tuning for a browser, with what [WriteDecision] writes:
 // the preferred setting as the headline, and on the first screen what was accepted and
 // rejected, the main figures and the distributions of all runs.
-func DecisionPage(runs []Tried, d Decision) (*page.Page, error) {
+func DecisionPage(runs []Tried, d Decision) (*doc.Document, error) {
 	differ, err := differingSettings(runs)
 	if err != nil {
 		return nil, err
 	}
 	best, rule := chosen(runs)
-	p := &page.Page{Title: "Decision record", Lead: "Target: " + strings.Join(target(runs), "; ")}
+	p := &doc.Document{Title: "Decision record", Lead: "Target: " + strings.Join(target(runs), "; ")}
 	p.Headline = decisionHeadline(runs, best)
-	head, right := []string{""}, []page.Align{page.Left}
+	head, right := []string{""}, []doc.Align{doc.Left}
 	why := []string{rationale(runs, d, best)}
 	cdfOf := cdf("TTFT distribution", "From when a request was due. A curve further to the left is faster.", "TTFT")
 	for i := range runs {
-		level := page.Good
+		level := doc.Good
 		if !runs[i].Accepted() {
-			level = page.Bad
+			level = doc.Bad
 		}
 		outcome, verdict := runs[i].verdict(i == best && len(runs) > 1), &runs[i].Summary.Verdict
 		short := outcome
 		if reasons := verdict.Reasons; len(reasons) > 1 {
 			first, _, _ := strings.Cut(outcome, reasons[1].Text)
-			short = first + page.Many(int64(len(reasons)-1), "more reason") + " under Rationale"
+			short = first + doc.Many(int64(len(reasons)-1), "more reason") + " under Rationale"
 			why = append(why, textpage.Plain(runs[i].Name)+": "+outcome+".")
 		}
-		p.Verdict = append(p.Verdict, page.Note{Level: level, Word: textpage.Plain(runs[i].Name),
+		p.Verdict = append(p.Verdict, doc.Note{Level: level, Word: textpage.Plain(runs[i].Name),
 			Text: verdict.Loosened.Beside(short)})
 		if w := Warned(runs[i].Summary.Run.PresetWarning, runs[i].Summary.Run.Extrapolates); w != "" {
 			p.Notes = append(p.Notes,
-				page.Note{Level: page.Warn, Text: textpage.Plain(runs[i].Name) + ": " + textpage.Plain(w)})
+				doc.Note{Level: doc.Warn, Text: textpage.Plain(runs[i].Name) + ": " + textpage.Plain(w)})
 		}
-		head, right = append(head, textpage.Plain(runs[i].Name)), append(right, page.Right)
+		head, right = append(head, textpage.Plain(runs[i].Name)), append(right, doc.Right)
 		s := runs[i].Summary.Series.TTFTDue
 		s.Name = textpage.Plain(runs[i].Name)
 		cdfOf.Series = append(cdfOf.Series, s)
 	}
 	p.Tag = trace.TierNote("page", TierOfTried(runs))
-	if drawn := page.Drawn(cdfOf); len(drawn) > 0 {
+	if drawn := doc.Drawn(cdfOf); len(drawn) > 0 {
 		p.Plot = &drawn[0]
 	}
 	rows := decisionFigures(runs)
-	p.Table = &page.Table{Head: head, Align: right}
+	p.Table = &doc.Table{Head: head, Align: right}
 	for i, row := range differ {
 		if i < 3 {
 			row = slices.Clone(row)
@@ -71,9 +71,9 @@ func DecisionPage(runs []Tried, d Decision) (*page.Page, error) {
 			p.Table.Rows = append(p.Table.Rows, row)
 		}
 	}
-	cost := page.Section{Title: "Cost",
-		Tables: []page.Table{{Head: []string{"setting", "cost at the load of its run"},
-			Align: []page.Align{page.Left, page.Left}}}}
+	cost := doc.Section{Title: "Cost",
+		Tables: []doc.Table{{Head: []string{"setting", "cost at the load of its run"},
+			Align: []doc.Align{doc.Left, doc.Left}}}}
 	for _, c := range costs(runs, d) {
 		if c.run == "" {
 			cost.Text = append(cost.Text, c.says)
@@ -84,14 +84,14 @@ func DecisionPage(runs []Tried, d Decision) (*page.Page, error) {
 	if len(cost.Tables[0].Rows) == 0 {
 		cost.Tables = nil
 	}
-	settings := page.Section{Title: "What differs", Text: []string{rule}}
+	settings := doc.Section{Title: "What differs", Text: []string{rule}}
 	if len(differ) > 0 {
-		settings.Tables = []page.Table{{Head: head, Rows: differ}}
+		settings.Tables = []doc.Table{{Head: head, Rows: differ}}
 	}
-	p.Sections = []page.Section{
+	p.Sections = []doc.Section{
 		{Title: "Rationale", Text: why}, cost, settings,
-		{Title: "Figures", Tables: []page.Table{{Head: head, Rows: rows, Align: right}}},
-		{Title: "Provenance", Tables: []page.Table{{Head: head, Rows: provenance(runs)}}},
+		{Title: "Figures", Tables: []doc.Table{{Head: head, Rows: rows, Align: right}}},
+		{Title: "Provenance", Tables: []doc.Table{{Head: head, Rows: provenance(runs)}}},
 	}
 	return p, nil
 }
@@ -103,12 +103,12 @@ func decisionHeadline(runs []Tried, best int) string {
 			accepted++
 		}
 	}
-	of := page.Many(int64(len(runs)), "setting")
+	of := doc.Many(int64(len(runs)), "setting")
 	switch {
 	case accepted == 0:
 		return "None of " + of + " is accepted"
 	case best < 0:
-		return page.Brief(int64(accepted)) + " of " + of + " accepted; without a target none is preferred"
+		return doc.Brief(int64(accepted)) + " of " + of + " accepted; without a target none is preferred"
 	case len(runs) == 1:
 		return textpage.Plain(runs[best].Name) + " is accepted"
 	case runs[best].Summary.Contract != nil:

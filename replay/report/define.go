@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"reprise/replay/figure"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 )
 
 // A Definition says what a number of a report means: the same name is another
@@ -437,10 +437,10 @@ func repeat(term string, columns int) []string {
 }
 
 // pageTerms are the definitions, as the page links to them.
-func pageTerms() []page.Term {
-	var out []page.Term
+func pageTerms() []doc.Term {
+	var out []doc.Term
 	for _, d := range metricDefinitions() {
-		out = append(out, page.Term{Name: d.Name, Unit: d.Unit, Text: d.Definition, Formula: d.Formula})
+		out = append(out, doc.Term{Name: d.Name, Unit: d.Unit, Text: d.Definition, Formula: d.Formula})
 	}
 	return out
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"reprise/replay/result"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 )
 
 // Codes of the diagnoses, in the order in which they are given.
@@ -59,7 +59,7 @@ func diagnose(s *Summary, t *timeline, firstDue, lastDue int64) []Diagnosis {
 			"flight stay level",
 			"The server fell behind: %s requests were in flight in the last quarter of the run, and %s in the first, "+
 				"while arrivals changed by a factor of %s (in flight, arrivals).",
-			page.Number(late), page.Number(early), page.Number(came))
+			doc.Number(late), doc.Number(early), doc.Number(came))
 	}
 	l.queue(s)
 	l.prefill(s)
@@ -85,7 +85,7 @@ func (l *leads) client(s *Summary) {
 			"requests in flight, or with more connections",
 			"Requests waited before they were sent: p99 of TTFT is %s ms from schedule and %s ms from sent (TTFT "+
 				"from schedule, TTFT from sent), with a send lag of %s ms at p99 (send lag).",
-			page.Number(*due), page.Number(*sent), numberOrDash(s.Latency.SendLag.P99))
+			doc.Number(*due), doc.Number(*sent), numberOrDash(s.Latency.SendLag.P99))
 	}
 }
 
@@ -96,11 +96,11 @@ func (l *leads) queue(s *Summary) {
 			"(max_num_seqs), or a lower rate",
 			"Requests queued at the servers: %s waited on average and %s at most (waiting), and TTFT is %s ms at p50 "+
 				"and %s ms at p99 (TTFT from sent).",
-			page.Number(v.Waiting.Mean), page.Number(v.Waiting.Max), numberOrDash(t.P50), numberOrDash(t.P99))
+			doc.Number(v.Waiting.Mean), doc.Number(v.Waiting.Max), numberOrDash(t.P50), numberOrDash(t.P99))
 		if v.GPUUse != nil && v.GPUUse.Mean < idleGPU {
 			l.add(leadIdleGPU, "the server's CPU, the GPU's clocks and the engine's log over the same time",
 				"The GPU worked %s of the time while requests waited (GPU utilisation, waiting): something else "+
-					"holds the engine up.", page.Percent(v.GPUUse.Mean))
+					"holds the engine up.", doc.Percent(v.GPUUse.Mean))
 		}
 		return
 	}
@@ -111,7 +111,7 @@ func (l *leads) queue(s *Summary) {
 		"same tail (TTFT by prompt length): if they do, they queue behind others",
 		"One request in a hundred waits %s times as long for its first token as the median one, %s ms and %s ms (p99 "+
 			"and p50 of TTFT from sent): queueing, bursts, or short prompts behind long ones.",
-		page.Number(*t.TailRatio), page.Number(*t.P99), page.Number(*t.P50))
+		doc.Number(*t.TailRatio), doc.Number(*t.P99), doc.Number(*t.P50))
 }
 
 // prefill looks whether the first token takes longer the longer the prompt is.
@@ -137,16 +137,16 @@ func (l *leads) prefill(s *Summary) {
 		"prompts alone, one at a time; then chunked prefill, shorter context or prefix reuse",
 		"Time to first token grows with the prompt: its median is %s ms for prompts of %s and %s ms for those of %s "+
 			"(TTFT by prompt length), with %s requests in flight on average (in flight): prefill has a price here.",
-		page.Number(*short.TTFTP50), short.tokens(), page.Number(*long.TTFTP50), long.tokens(),
+		doc.Number(*short.TTFTP50), short.tokens(), doc.Number(*long.TTFTP50), long.tokens(),
 		numberOrDash(s.InFlight.Mean))
 }
 
 // tokens names the lengths of a bucket.
 func (b *LengthBucket) tokens() string {
 	if b.Hi == nil {
-		return page.Brief(b.Lo) + " tokens or more"
+		return doc.Brief(b.Lo) + " tokens or more"
 	}
-	return fmt.Sprintf("%s to %s tokens", page.Brief(b.Lo), page.Brief(*b.Hi-1))
+	return fmt.Sprintf("%s to %s tokens", doc.Brief(b.Lo), doc.Brief(*b.Hi-1))
 }
 
 func (l *leads) decode(s *Summary) {
@@ -157,7 +157,7 @@ func (l *leads) decode(s *Summary) {
 			"smaller budget of tokens in a step (max_num_batched_tokens)",
 			"Streams stall: one gap in a hundred is %s times the median one, %s ms and %s ms (p99 and p50 of chunk "+
 				"ITL). Prompts computed between the steps of decoding do that.",
-			page.Number(*r), page.Number(*itl.P99), page.Number(*itl.P50))
+			doc.Number(*r), doc.Number(*itl.P99), doc.Number(*itl.P50))
 	}
 	if m := s.InFlight.Mean; m != nil && *m < fewFlying && tpot.Count >= 10 && *tpot.Mean > 0 {
 		l.add(leadSingle, "memory bandwidth ÷ bytes of the weights, which bounds it, and the GPU's memory counters: "+
@@ -165,7 +165,7 @@ func (l *leads) decode(s *Summary) {
 			"Hardly anything was batched, with %s requests in flight on average (in flight): %s ms for a token, %s "+
 				"tokens per second for a user (mean TPOT), is what decoding alone gives. It is bound by memory where "+
 				"it is near what the bandwidth allows.",
-			page.Number(*m), page.Number(*tpot.Mean), page.Number(1000 / *tpot.Mean))
+			doc.Number(*m), doc.Number(*tpot.Mean), doc.Number(1000 / *tpot.Mean))
 	}
 }
 
@@ -188,23 +188,23 @@ func (l *leads) cache(s *Summary) {
 		l.add(leadBlockSize, fmt.Sprintf("reprise report RESULTS --server-block-size %d, and the block size in the "+
 			"server's flags, or block_size of vllm:cache_config_info at /metrics", c.otherBlock),
 			"The server %s the %s that were found (measured hit ratio), where blocks of %d let expect %s (expected "+
-				"hit ratio).", why, page.Percent(*c.Measured), *c.Block, page.Percent(*c.Expected))
+				"hit ratio).", why, doc.Percent(*c.Measured), *c.Block, doc.Percent(*c.Expected))
 	case d < -sameHits && *c.Measured > 0 && slots && !other:
 		l.add(leadSlotCache, "the same run with more slots (llama-server --parallel), or one request at a time "+
 			"(--concurrency 1)",
 			"llama.cpp keeps the last sequence of each slot and no blocks: a prompt finds a prefix only while a slot "+
 				"holds it. %s of the prompt tokens came from the slots, and %s could have from one cache that keeps "+
 				"all (measured and expected hit ratio): that expectation is not of this engine.",
-			page.Percent(*c.Measured), page.Percent(*c.Expected))
+			doc.Percent(*c.Measured), doc.Percent(*c.Expected))
 	case d < -sameHits && c.oneLess && !other:
 		l.add(leadBoundary, "how much of the chat template stands before a prompt "+
 			"(--set template-tokens=BEFORE+AFTER), and completions, which have no template",
 			"Each prompt that shares a prefix found one block of %s less than expected (measured and expected hit "+
 				"ratio): what prompts share ends a few tokens before the boundary of a block, as when more of a chat "+
 				"template stands before them than was measured. Eviction would take more.",
-			page.Many(*c.Block, "token"))
+			doc.Many(*c.Block, "token"))
 	case d < -missedHits && (!other || *c.Measured == 0):
-		r, found, possible := &s.Run, *c.Measured, page.Percent(*c.Expected)
+		r, found, possible := &s.Run, *c.Measured, doc.Percent(*c.Expected)
 		flags := ""
 		if e := r.Environment; e != nil && e.Deployment != nil {
 			flags = cachingOff.FindString(e.Deployment.EngineFlags)
@@ -234,17 +234,17 @@ func (l *leads) cache(s *Summary) {
 			l.add(leadColdCache, confirm,
 				"Prefixes were computed again: %s of the prompt tokens came from the cache, and %s could have with "+
 					"one cache without limit (measured and expected hit ratio)%s.",
-				page.Percent(found), possible, where)
+				doc.Percent(found), possible, where)
 		}
 	}
 	if v := s.Servers; v != nil && v.Preemptions != nil && *v.Preemptions > 0 {
 		most := ""
 		if v.KVUsage != nil {
-			most = fmt.Sprintf(", at most %s of which was in use", page.Percent(v.KVUsage.Max))
+			most = fmt.Sprintf(", at most %s of which was in use", doc.Percent(v.KVUsage.Max))
 		}
 		l.add(leadMemory, "preemptions beside the KV cache in use over time; the same rate with a smaller batch "+
 			"(max_num_seqs) or more memory for the cache",
 			"Sequences were thrown out of the batch %s times (preemptions) for want of KV cache%s; they start anew, "+
-				"and their streams stall.", page.Number(*v.Preemptions), most)
+				"and their streams stall.", doc.Number(*v.Preemptions), most)
 	}
 }

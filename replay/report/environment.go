@@ -8,7 +8,7 @@ import (
 
 	"reprise/replay/host"
 	"reprise/replay/result"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 	"reprise/trace/textpage"
 )
 
@@ -81,13 +81,13 @@ func modelParts(r *result.Run) []string {
 		}
 	}
 	if parameters > 0 {
-		size := page.Number(parameters)
+		size := doc.Number(parameters)
 		for _, u := range []struct { // as models are named: 70B, 494M
 			of   float64
 			name string
 		}{{1e12, "T"}, {1e9, "B"}, {1e6, "M"}} {
 			if parameters >= u.of {
-				size = page.Number(parameters/u.of) + u.name
+				size = doc.Number(parameters/u.of) + u.name
 				break
 			}
 		}
@@ -108,17 +108,17 @@ func gpuParts(e *result.Environment) []string {
 	if d := e.Deployment; d != nil && d.GPU != "" {
 		out = append(out, fmt.Sprintf("%d × %s", d.GPUs, d.GPU))
 		if d.GPUMemoryGB > 0 {
-			out = append(out, page.Number(d.GPUMemoryGB)+" GB each")
+			out = append(out, doc.Number(d.GPUMemoryGB)+" GB each")
 		}
 		return append(out, d.Interconnect, "as given")
 	}
 	for _, g := range e.GPUs {
 		out = append(out, fmt.Sprintf("%d × %s", g.Count, g.Name))
 		if g.MemoryMiB > 0 {
-			out = append(out, page.Number(float64(g.MemoryMiB)/1024)+" GiB each")
+			out = append(out, doc.Number(float64(g.MemoryMiB)/1024)+" GiB each")
 		}
 		if g.PowerLimitW > 0 {
-			out = append(out, page.Number(g.PowerLimitW)+" W each at most")
+			out = append(out, doc.Number(g.PowerLimitW)+" W each at most")
 		}
 		if g.Driver != "" {
 			out = append(out, "driver "+g.Driver)
@@ -131,7 +131,7 @@ func gpuParts(e *result.Environment) []string {
 }
 
 func hostParts(h *host.Machine) []string {
-	out := []string{h.OS + "/" + h.Arch, h.CPU, page.Many(int64(h.Cores), "core")}
+	out := []string{h.OS + "/" + h.Arch, h.CPU, doc.Many(int64(h.Cores), "core")}
 	if h.MemoryBytes > 0 {
 		out = append(out, gibibytes(h.MemoryBytes))
 	}
@@ -147,4 +147,4 @@ func hostParts(h *host.Machine) []string {
 	return append(out, h.Go)
 }
 
-func gibibytes(n int64) string { return page.Number(float64(n)/(1<<30)) + " GiB" }
+func gibibytes(n int64) string { return doc.Number(float64(n)/(1<<30)) + " GiB" }

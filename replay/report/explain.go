@@ -14,7 +14,7 @@ import (
 	"github.com/agnivade/levenshtein"
 
 	"reprise/replay/figure"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 	"reprise/trace/textpage"
 )
 
@@ -323,7 +323,7 @@ func WriteExplanation(w io.Writer, e *Explanation, o textpage.Options) error {
 	for i, d := range e.Definitions {
 		if left := textpage.AnswerLines - 2 - min(len(e.Values)+len(e.Paths), 6) - p.Lines(); i > 0 &&
 			left < 5 && !o.Details {
-			p.Line("", fmt.Sprintf("and %s: --details", page.Many(int64(len(e.Definitions)-i), "more definition")))
+			p.Line("", fmt.Sprintf("and %s: --details", doc.Many(int64(len(e.Definitions)-i), "more definition")))
 			break
 		}
 		p.Blank()
@@ -343,12 +343,12 @@ func WriteExplanation(w io.Writer, e *Explanation, o textpage.Options) error {
 			}
 			value, rests := "none", ""
 			if n, err := v.Value.Float64(); err == nil {
-				value = page.Number(n) + " " + v.Unit
+				value = doc.Number(n) + " " + v.Unit
 			} else if v.Value != "" {
 				value = v.Value.String() + " " + v.Unit
 			}
 			if v.Samples != nil {
-				rests = "of " + page.Brief(*v.Samples)
+				rests = "of " + doc.Brief(*v.Samples)
 			}
 			if v.Method != "" {
 				rests += ", " + v.Method

@@ -10,7 +10,7 @@ import (
 
 	"reprise/replay/result"
 	"reprise/trace"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 	"reprise/trace/sample"
 	"reprise/trace/textpage"
 )
@@ -227,11 +227,11 @@ func (c *Column) print(k groupKey) string {
 	case c.from == nil:
 		return strconv.FormatInt(k.n, 10)
 	case end == nil:
-		return page.Count(k.n) + " and more"
+		return doc.Count(k.n) + " and more"
 	case *end > k.n+1:
-		return page.Count(k.n) + " to " + page.Count(*end-1)
+		return doc.Count(k.n) + " to " + doc.Count(*end-1)
 	}
-	return page.Count(k.n)
+	return doc.Count(k.n)
 }
 
 // groupings are how a run is told apart: by what the workload says, by who answered, and by what was asked for.
@@ -443,23 +443,23 @@ var groupColumns = []struct {
 	head, term string
 	of         func(*Group) string
 }{
-	{"requests", "rows", func(g *Group) string { return page.Brief(g.Rows) }},
+	{"requests", "rows", func(g *Group) string { return doc.Brief(g.Rows) }},
 	{"failed", "failed", func(g *Group) string {
 		if g.Failed == 0 {
 			return noFigure
 		}
-		return page.Brief(g.Failed)
+		return doc.Brief(g.Failed)
 	}},
-	{"TTFT p50", "ttft", func(g *Group) string { return page.OrDash(g.TTFTP50, page.Short) }},
-	{"p99", "ttft", func(g *Group) string { return page.OrDash(g.TTFTP99, page.Short) }},
-	{"TPOT p50", "tpot", func(g *Group) string { return page.OrDash(g.TPOTP50, page.Short) }},
-	{"p99", "tpot", func(g *Group) string { return page.OrDash(g.TPOTP99, page.Short) }},
-	{"E2E p50", "e2e", func(g *Group) string { return page.OrDash(g.E2EP50, page.Short) }},
-	{"p99", "e2e", func(g *Group) string { return page.OrDash(g.E2EP99, page.Short) }},
-	{"hits", "measured_ratio", func(g *Group) string { return page.OrDash(g.Cache.Measured, page.Percent) }},
-	{"expected", "expected_ratio", func(g *Group) string { return page.OrDash(g.Cache.Expected, page.Percent) }},
-	{"output", "groups", func(g *Group) string { return page.Brief(g.Output) }},
-	{"work", "groups.work", func(g *Group) string { return page.OrDash(g.CostShare, page.Percent) }},
+	{"TTFT p50", "ttft", func(g *Group) string { return doc.OrDash(g.TTFTP50, doc.Short) }},
+	{"p99", "ttft", func(g *Group) string { return doc.OrDash(g.TTFTP99, doc.Short) }},
+	{"TPOT p50", "tpot", func(g *Group) string { return doc.OrDash(g.TPOTP50, doc.Short) }},
+	{"p99", "tpot", func(g *Group) string { return doc.OrDash(g.TPOTP99, doc.Short) }},
+	{"E2E p50", "e2e", func(g *Group) string { return doc.OrDash(g.E2EP50, doc.Short) }},
+	{"p99", "e2e", func(g *Group) string { return doc.OrDash(g.E2EP99, doc.Short) }},
+	{"hits", "measured_ratio", func(g *Group) string { return doc.OrDash(g.Cache.Measured, doc.Percent) }},
+	{"expected", "expected_ratio", func(g *Group) string { return doc.OrDash(g.Cache.Expected, doc.Percent) }},
+	{"output", "groups", func(g *Group) string { return doc.Brief(g.Output) }},
+	{"work", "groups.work", func(g *Group) string { return doc.OrDash(g.CostShare, doc.Percent) }},
 }
 
 // noFigure stands in a table where a group has no figure.
@@ -469,11 +469,11 @@ const noFigure = "–"
 func (s *Summary) grouped() []Grouping { return slices.Concat(s.Groups, s.shown) }
 
 // table has a row for each of so many groups, and says what it leaves out.
-func (of *Grouping) table(most int) (t page.Table) {
+func (of *Grouping) table(most int) (t doc.Table) {
 	shown := of.Each[:min(most, len(of.Each))]
 	t.Caption = "By " + of.title + ", latencies in ms from sent"
 	if n := of.Groups - int64(len(shown)); n > 0 {
-		t.Caption += "; " + page.Many(n, "group") + " with less work " + page.Was(n) + " left out"
+		t.Caption += "; " + doc.Many(n, "group") + " with less work " + doc.Was(n) + " left out"
 	}
 	if of.Groups == 1 && of.Each[0].Value == nil {
 		t.Caption += "; no request has a value"
@@ -501,8 +501,8 @@ func (of *Grouping) table(most int) (t page.Table) {
 }
 
 // groupSection has the groups of a page.
-func groupSection(s *Summary) page.Section {
-	out := page.Section{Title: "Groups of requests"}
+func groupSection(s *Summary) doc.Section {
+	out := doc.Section{Title: "Groups of requests"}
 	for _, of := range s.shown {
 		out.Tables = append(out.Tables, of.table(listedGroups))
 	}
@@ -510,8 +510,8 @@ func groupSection(s *Summary) page.Section {
 }
 
 // askedSection has the groups by the columns that were asked for.
-func askedSection(s *Summary) page.Section {
-	out := page.Section{Asked: true}
+func askedSection(s *Summary) doc.Section {
+	out := doc.Section{Asked: true}
 	for _, of := range s.Groups {
 		out.Tables = append(out.Tables, of.table(shownGroups))
 	}

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"time"
 
-	"reprise/trace/page"
+	"reprise/trace/doc"
 )
 
 // A Limit is one of the [Limits]: of a share, or of a time.
@@ -117,7 +117,7 @@ func (l LoosenedLimits) String() string {
 		parts = append(parts, limit.Name+" "+set+" (default "+ofLimit(limit.Default, limit.Unit)+")")
 	}
 	n := int64(len(l))
-	return page.Many(n, "limit") + " " + page.Was(n) + " loosened: " + strings.Join(parts, ", ") + "."
+	return doc.Many(n, "limit") + " " + doc.Was(n) + " loosened: " + strings.Join(parts, ", ") + "."
 }
 
 // Beside is what was found by these limits, with the sentence about them behind it.
@@ -131,15 +131,15 @@ func (l LoosenedLimits) Beside(found string) string {
 // ofLimit prints a limit: a share in percent, a time in the largest unit of which it has one.
 func ofLimit(v float64, unit string) string {
 	if unit == "share" {
-		return page.Percent(v)
+		return doc.Percent(v)
 	}
 	for _, u := range []struct {
 		name string
 		ms   float64
 	}{{"h", 3.6e6}, {"min", 6e4}, {"s", 1e3}} {
 		if v >= u.ms {
-			return page.Number(v/u.ms) + " " + u.name
+			return doc.Number(v/u.ms) + " " + u.name
 		}
 	}
-	return page.Number(v) + " ms"
+	return doc.Number(v) + " ms"
 }

@@ -9,7 +9,7 @@ import (
 
 	"reprise/replay/result"
 	"reprise/trace"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 	"reprise/trace/textpage"
 )
 
@@ -235,7 +235,7 @@ func TestPageDefinesItsNumbers(t *testing.T) {
 	holdDefined(t, Page(s))
 }
 
-func holdDefined(t *testing.T, p *page.Page) {
+func holdDefined(t *testing.T, p *doc.Document) {
 	t.Helper()
 	at := func(list []string, i int) bool { return i < len(list) && list[i] != "" }
 	for _, f := range p.Facts {
@@ -279,7 +279,7 @@ func TestTokensOverTime(t *testing.T) {
 	s := summarise(t, result.Run{}, Options{}, results...)
 	for _, test := range []struct {
 		name string
-		of   page.Series
+		of   doc.Series
 		want int64
 	}{{"prompt", s.Series.PromptPerS, s.Tokens.Prompt}, {"output", s.Series.OutputPerS, s.Tokens.Output}} {
 		total := 0.0
@@ -300,7 +300,7 @@ func TestHitsOverTime(t *testing.T) {
 	}
 	s := summarise(t, result.Run{Source: result.Source{ServerBlock: 16}}, Options{}, results...)
 	for name, test := range map[string]struct {
-		of   page.Series
+		of   doc.Series
 		want *float64
 	}{"measured": {s.Series.Hits, s.Cache.Measured}, "expected": {s.Series.HitsAllowed, s.Cache.Expected}} {
 		mean := 0.0

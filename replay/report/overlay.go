@@ -10,7 +10,7 @@ import (
 
 	"reprise/replay/figure"
 	"reprise/trace"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 	"reprise/trace/textpage"
 )
 
@@ -84,11 +84,11 @@ func Tier(runs []Named) string {
 
 // Overlay lays several runs over each other for a browser. One run gives the
 // page of [Page].
-func Overlay(runs []Named) *page.Page {
+func Overlay(runs []Named) *doc.Document {
 	if len(runs) == 1 {
 		return Page(runs[0].Summary)
 	}
-	p := &page.Page{
+	p := &doc.Document{
 		Title: fmt.Sprintf("Report of %d runs", len(runs)),
 		Tag:   trace.TierNote("page", Tier(runs)),
 		Lead:  noClaim,
@@ -97,7 +97,7 @@ func Overlay(runs []Named) *page.Page {
 		Terms: pageTerms(),
 	}
 	for _, n := range overlayNotes(runs, "") { // what must be known before the figures, and what may be read after them
-		if n.Level == page.Bad || n.Level == page.Good && n.Word != contractWord {
+		if n.Level == doc.Bad || n.Level == doc.Good && n.Word != contractWord {
 			// a contract that is met is in the table
 			p.Verdict = append(p.Verdict, n)
 		} else {
@@ -106,15 +106,15 @@ func Overlay(runs []Named) *page.Page {
 	}
 	if main := defined("ttft",
 		cdf("TTFT distribution", "From when a request was sent. A curve further to the left is faster.", "TTFT",
-			over(runs, func(s *Series) page.Series { return s.TTFTSent })...)); len(main) > 0 {
+			over(runs, func(s *Series) doc.Series { return s.TTFTSent })...)); len(main) > 0 {
 		p.Plot = &main[0]
 	}
 	head, rows, rowTerms := overlayTable(runs)
-	align := slices.Repeat([]page.Align{page.Right}, len(head))
-	align[0] = page.Left
-	figures := page.Section{Title: "Figures", Tables: []page.Table{
+	align := slices.Repeat([]doc.Align{doc.Right}, len(head))
+	align[0] = doc.Left
+	figures := doc.Section{Title: "Figures", Tables: []doc.Table{
 		{Caption: "A column for each run; latencies in ms", Head: head, Rows: rows, RowTerms: rowTerms, Align: align}}}
-	for _, section := range []page.Section{figures, paretoSection(runs), overlaySection(runs), overlayLoad(runs),
+	for _, section := range []doc.Section{figures, paretoSection(runs), overlaySection(runs), overlayLoad(runs),
 		hintSection(runs)} {
 		if len(section.Text)+len(section.Tables)+len(section.Plots) > 0 {
 			p.Sections = append(p.Sections, section)
@@ -125,43 +125,43 @@ func Overlay(runs []Named) *page.Page {
 
 // overlayNotes are the verdict on each run, the tiers, and what keeps the runs
 // from being compared. A page says the tiers elsewhere, and names nothing.
-func overlayNotes(runs []Named, what string) []page.Note {
-	var notes []page.Note
-	add := func(level page.Level, format string, args ...any) {
-		notes = append(notes, page.Note{Level: level, Text: fmt.Sprintf(format, args...)})
+func overlayNotes(runs []Named, what string) []doc.Note {
+	var notes []doc.Note
+	add := func(level doc.Level, format string, args ...any) {
+		notes = append(notes, doc.Note{Level: level, Text: fmt.Sprintf(format, args...)})
 	}
 	trusted, tiers := true, []string{}
 	for _, r := range runs {
 		if !r.Verdict.Trustworthy {
 			trusted = false
-			add(page.Bad, "%s is not trustworthy: %s", r.Name, r.Verdict.Reasons[0].Text)
+			add(doc.Bad, "%s is not trustworthy: %s", r.Name, r.Verdict.Reasons[0].Text)
 		}
 		if tier := trace.TierNote(what, r.Run.Tier); what != "" && tier != "" && !slices.Contains(tiers, tier) {
 			tiers = append(tiers, tier)
 		}
 	}
 	if trusted {
-		add(page.Good, "Each of the %d runs is trustworthy by itself.", len(runs))
+		add(doc.Good, "Each of the %d runs is trustworthy by itself.", len(runs))
 		notes[len(notes)-1].Word = "Trustworthy measurements"
 	}
 	loosened := runs[0].Verdict.Loosened // one report judges all runs by the same limits
 	notes[len(notes)-1].Text = loosened.Beside(notes[len(notes)-1].Text)
 	for i := range runs {
 		for _, n := range contractNotes(&runs[i].Summary) {
-			notes = append(notes, page.Note{Level: n.Level, Word: n.Word,
+			notes = append(notes, doc.Note{Level: n.Level, Word: n.Word,
 				Text: runs[i].Name + ": " + contractLine(&runs[i].Summary)})
 		}
 	}
 	for i := range runs {
 		if w := Warned(runs[i].Run.PresetWarning, runs[i].Run.Extrapolates); w != "" {
-			add(page.Warn, "%s: %s", runs[i].Name, textpage.Plain(w))
+			add(doc.Warn, "%s: %s", runs[i].Name, textpage.Plain(w))
 		}
 	}
 	for _, tier := range tiers {
-		add(page.Warn, "%s", tier)
+		add(doc.Warn, "%s", tier)
 	}
 	for _, d := range differences(runs) {
-		add(page.Warn, "%s", d)
+		add(doc.Warn, "%s", d)
 	}
 	return notes
 }
@@ -225,8 +225,8 @@ var overlayRows = slices.Concat([]overlayRow{
 		}
 		return "not judged"
 	}},
-	{"Requests", "rows", func(s *Summary) string { return page.Brief(s.Requests.Rows) }},
-	{"Failed", "failed", func(s *Summary) string { return page.Brief(s.Requests.Failed) }},
+	{"Requests", "rows", func(s *Summary) string { return doc.Brief(s.Requests.Rows) }},
+	{"Failed", "failed", func(s *Summary) string { return doc.Brief(s.Requests.Failed) }},
 	{"Duration, s", "duration", func(s *Summary) string { return numberOrDash(s.DurationS) }},
 	{"Offered, requests/s", "offered_requests",
 		func(s *Summary) string { return numberOrDash(s.Throughput.OfferedPerS) }},
@@ -251,13 +251,13 @@ var overlayRows = slices.Concat([]overlayRow{
 		if s.Sessions == nil {
 			return "–"
 		}
-		return page.Brief(s.Sessions.Sessions)
+		return doc.Brief(s.Sessions.Sessions)
 	}},
 	figureRow("Sessions succeeded", 0, figure.SessionSuccess),
 	figureRow("Sessions/s", 0, figure.SessionRate),
 	figureRow("In flight, mean", 0, figure.InFlight),
 	figureRow("Hit ratio", 0, figure.HitRatio),
-	{"… expected", "expected_ratio", func(s *Summary) string { return page.OrDash(s.Cache.Expected, page.Percent) }},
+	{"… expected", "expected_ratio", func(s *Summary) string { return doc.OrDash(s.Cache.Expected, doc.Percent) }},
 	figureRow("Send lag, p99", figure.P99, figure.SendLag),
 	{"Tokens/s per user", "tokens_per_s_per_user",
 		func(s *Summary) string { return numberOrDash(s.Efficiency.PerUser) }},
@@ -265,7 +265,7 @@ var overlayRows = slices.Concat([]overlayRow{
 		if s.Efficiency.GPUsFrom != gpusGiven {
 			return "not known"
 		}
-		return page.Brief(int64(s.Efficiency.GPUs))
+		return doc.Brief(int64(s.Efficiency.GPUs))
 	}},
 	{"Output/s per GPU", "output_tokens_per_s_per_gpu", func(s *Summary) string { return s.perGPU(true) }},
 	{"… per instance", "output_tokens_per_s_per_gpu", func(s *Summary) string { return s.perGPU(false) }},
@@ -295,15 +295,15 @@ func serverFigureRows() (rows []overlayRow) {
 
 // figureRow shows a figure: times in ms, but those of sessions in s, and shares in percent.
 func figureRow(name string, statistic figure.Statistic, of *figure.Subject) overlayRow {
-	show := page.Number
+	show := doc.Number
 	switch {
 	case of.Unit == figure.Share:
-		show = page.Percent
+		show = doc.Percent
 	case of.Sessions && of.Unit.IsTime():
-		show = func(ms float64) string { return page.Number(ms / 1000) }
+		show = func(ms float64) string { return doc.Number(ms / 1000) }
 	}
 	return overlayRow{name, of.Definitions()[0], func(s *Summary) string {
-		return page.OrDash(s.Figure(figure.Of(statistic, of)), show)
+		return doc.OrDash(s.Figure(figure.Of(statistic, of)), show)
 	}}
 }
 
@@ -313,10 +313,10 @@ var firstRows = []string{"Failed", "Done, requests/s", "Output tokens/s", "TTFT 
 	"Session time (s), p50", "Session time (s), p95", "Contract"}
 
 // firstOverlay has these figures, a column for each run.
-func firstOverlay(runs []Named) *page.Table {
+func firstOverlay(runs []Named) *doc.Table {
 	head, rows, terms := overlayTable(runs)
-	t := &page.Table{Caption: "Latencies in ms", Head: head, Align: slices.Repeat([]page.Align{page.Right}, len(head))}
-	t.Align[0] = page.Left
+	t := &doc.Table{Caption: "Latencies in ms", Head: head, Align: slices.Repeat([]doc.Align{doc.Right}, len(head))}
+	t.Align[0] = doc.Left
 	of := ""
 	for i, row := range rows {
 		name := row[0]
@@ -352,8 +352,8 @@ func overlayTable(runs []Named) (head []string, rows [][]string, rowTerms []stri
 }
 
 // overlayProvenance says once what all runs share, and of each run the rest.
-func overlayProvenance(runs []Named) []page.Group {
-	type fact = page.Fact
+func overlayProvenance(runs []Named) []doc.Group {
+	type fact = doc.Fact
 	var all [][]fact
 	seen := map[fact]int{}
 	for i := range runs {
@@ -366,15 +366,15 @@ func overlayProvenance(runs []Named) []page.Group {
 		}
 		all = append(all, facts)
 	}
-	shared := page.Group{Title: "The same in all runs"}
+	shared := doc.Group{Title: "The same in all runs"}
 	for _, f := range all[0] {
 		if seen[f] == len(runs) {
 			shared.Facts = append(shared.Facts, f)
 		}
 	}
-	out := []page.Group{shared}
+	out := []doc.Group{shared}
 	for i, facts := range all {
-		g := page.Group{Title: runs[i].Name}
+		g := doc.Group{Title: runs[i].Name}
 		for _, f := range facts {
 			if seen[f] != len(runs) {
 				g.Facts = append(g.Facts, f)
@@ -384,13 +384,13 @@ func overlayProvenance(runs []Named) []page.Group {
 			out = append(out, g)
 		}
 	}
-	return slices.DeleteFunc(out, func(g page.Group) bool { return len(g.Facts) == 0 })
+	return slices.DeleteFunc(out, func(g doc.Group) bool { return len(g.Facts) == 0 })
 }
 
 // hintSection has what the figures of each run may come from.
-func hintSection(runs []Named) page.Section {
-	t := page.Table{Head: []string{"run", "possible cause", "to confirm"},
-		Align:     []page.Align{page.Left, page.Left, page.Left},
+func hintSection(runs []Named) doc.Section {
+	t := doc.Table{Head: []string{"run", "possible cause", "to confirm"},
+		Align:     []doc.Align{doc.Left, doc.Left, doc.Left},
 		HeadTerms: repeat(termOf("diagnoses"), 3)}
 	for _, r := range runs {
 		for _, d := range r.Diagnoses {
@@ -398,13 +398,13 @@ func hintSection(runs []Named) page.Section {
 		}
 	}
 	if len(t.Rows) == 0 {
-		return page.Section{}
+		return doc.Section{}
 	}
-	return page.Section{Title: "Possible causes", Tables: []page.Table{t}}
+	return doc.Section{Title: "Possible causes", Tables: []doc.Table{t}}
 }
 
 // over collects one series of each run under the run's name.
-func over(runs []Named, of func(*Series) page.Series) (out []page.Series) {
+func over(runs []Named, of func(*Series) doc.Series) (out []doc.Series) {
 	for i := range runs {
 		s := of(&runs[i].Series)
 		s.Name = runs[i].Name
@@ -414,47 +414,47 @@ func over(runs []Named, of func(*Series) page.Series) (out []page.Series) {
 }
 
 // overlaySection draws the distributions over each other.
-func overlaySection(runs []Named) page.Section {
+func overlaySection(runs []Named) doc.Section {
 	simulated := true
 	for i := range runs {
 		simulated = simulated && runs[i].Run.Simulated != ""
 	}
-	var plots []page.Plot // that of TTFT from sent is on the first screen
+	var plots []doc.Plot // that of TTFT from sent is on the first screen
 	if !simulated {
 		plots = append(plots, defined("ttft",
 			cdf("TTFT distribution, from schedule", "From when a request was due, its waiting in the client included.",
-				"TTFT", over(runs, func(s *Series) page.Series { return s.TTFTDue })...))...)
+				"TTFT", over(runs, func(s *Series) doc.Series { return s.TTFTDue })...))...)
 	}
 	plots = append(plots, defined("itl_chunk",
 		gapCDF("ITL distribution", "All gaps between token events, of all requests.",
-			over(runs, func(s *Series) page.Series { return s.ITLChunk })...))...)
+			over(runs, func(s *Series) doc.Series { return s.ITLChunk })...))...)
 	plots = append(plots, defined("tpot", cdf("TPOT distribution", "One value for each request.", "TPOT",
-		over(runs, func(s *Series) page.Series { return s.TPOT })...))...)
+		over(runs, func(s *Series) doc.Series { return s.TPOT })...))...)
 	plots = append(plots, defined("e2e", cdf("E2E distribution", "From when a request was sent, to its last token.",
-		"E2E", over(runs, func(s *Series) page.Series { return s.E2ESent })...))...)
-	return page.Section{Title: "Distributions", Plots: plots}
+		"E2E", over(runs, func(s *Series) doc.Series { return s.E2ESent })...))...)
+	return doc.Section{Title: "Distributions", Plots: plots}
 }
 
 // overlayLoad draws what happened over time.
-func overlayLoad(runs []Named) page.Section {
-	line := func(term, title, about, label string, kind page.Kind, of func(*Series) page.Series) []page.Plot {
-		return defined(term, page.Plot{Title: title, Text: about, Kind: kind, XLabel: "time since the start",
+func overlayLoad(runs []Named) doc.Section {
+	line := func(term, title, about, label string, kind doc.Kind, of func(*Series) doc.Series) []doc.Plot {
+		return defined(term, doc.Plot{Title: title, Text: about, Kind: kind, XLabel: "time since the start",
 			XUnit: "s", YLabel: label, Series: over(runs, of)})
 	}
-	return page.Section{Title: "Over time", Text: []string{"Each run on its own clock, from its start."},
+	return doc.Section{Title: "Over time", Text: []string{"Each run on its own clock, from its start."},
 		Plots: slices.Concat(
-			line("arrivals", "Arrivals", "Requests that were sent.", "requests per second", page.Step,
-				func(s *Series) page.Series { return s.SentPerS }),
-			line("in_flight", "In flight", "Requests sent and not done.", "requests", page.Line,
-				func(s *Series) page.Series { return s.InFlight }),
+			line("arrivals", "Arrivals", "Requests that were sent.", "requests per second", doc.Step,
+				func(s *Series) doc.Series { return s.SentPerS }),
+			line("in_flight", "In flight", "Requests sent and not done.", "requests", doc.Line,
+				func(s *Series) doc.Series { return s.InFlight }),
 			line("tokens over time", "Prompt tokens over time", "Each prompt counts at its first token.",
-				"tokens per second", page.Line, func(s *Series) page.Series { return s.PromptPerS }),
+				"tokens per second", doc.Line, func(s *Series) doc.Series { return s.PromptPerS }),
 			line("tokens over time", "Output tokens over time", "Each token counts when it came.", "tokens per second",
-				page.Line, func(s *Series) page.Series { return s.OutputPerS }),
+				doc.Line, func(s *Series) doc.Series { return s.OutputPerS }),
 			line("hit ratio over time", "Hit ratio over time", "Measured, by token.", "share of the prompt tokens",
-				page.Line, func(s *Series) page.Series { return s.Hits }),
+				doc.Line, func(s *Series) doc.Series { return s.Hits }),
 			defined("send_lag", cdf("Send lag distribution", "How late the client sent.", "sent − due",
-				over(runs, func(s *Series) page.Series { return s.Lag })...)))}
+				over(runs, func(s *Series) doc.Series { return s.Lag })...)))}
 }
 
 // A spot is a run on the plane of what a GPU gives and what a user gets.
@@ -511,11 +511,11 @@ func sayPareto(runs []Named) []string {
 	gpu := slices.MaxFunc(all, func(a, b spot) int { return cmp.Compare(a.gpu, b.gpu) })
 	says := []string{fmt.Sprintf("%s gives its users most, %s tokens per second each, and %s has most of its "+
 		"hardware, %s output tokens per second and %s (tokens per second per user, output tokens per second per %s).",
-		user.name, page.Number(user.user), gpu.name, page.Number(gpu.gpu), perWhat(known), perWhat(known))}
+		user.name, doc.Number(user.user), gpu.name, doc.Number(gpu.gpu), perWhat(known), perWhat(known))}
 	for _, s := range all {
 		if s.beaten != "" {
 			says = append(says, fmt.Sprintf("%s is beaten by %s at both: %s tokens per second per user, %s per %s.",
-				s.name, s.beaten, page.Number(s.user), page.Number(s.gpu), perWhat(known)))
+				s.name, s.beaten, doc.Number(s.user), doc.Number(s.gpu), perWhat(known)))
 		}
 	}
 	if !known {
@@ -532,19 +532,19 @@ func mixed(all []spot) bool {
 
 // paretoSection draws the runs on both axes, with a line through those that no
 // other beats.
-func paretoSection(runs []Named) page.Section {
+func paretoSection(runs []Named) doc.Section {
 	all, known := spots(runs)
-	sec := page.Section{Title: "Users and hardware", Text: sayPareto(runs)}
+	sec := doc.Section{Title: "Users and hardware", Text: sayPareto(runs)}
 	if len(all) < 2 || mixed(all) {
 		return sec
 	}
-	plot := page.Plot{Title: "Output per " + perWhat(known) + " against speed per user", Kind: page.Line,
+	plot := doc.Plot{Title: "Output per " + perWhat(known) + " against speed per user", Kind: doc.Line,
 		Text: "Up and to the right is better. Larger batches go up and to the left. The line joins the runs that " +
 			"none beats at both.",
 		XLabel: "tokens per second per user", YLabel: "output tokens per second per " + perWhat(known)}
-	front := page.Series{Name: "not beaten"}
+	front := doc.Series{Name: "not beaten"}
 	for _, s := range all { // in the order of the runs, which so have their colours of the other plots
-		plot.Series = append(plot.Series, page.Series{Name: s.name, X: []float64{s.user}, Y: []float64{s.gpu}})
+		plot.Series = append(plot.Series, doc.Series{Name: s.name, X: []float64{s.user}, Y: []float64{s.gpu}})
 	}
 	slices.SortStableFunc(all, func(a, b spot) int { return cmp.Compare(a.user, b.user) })
 	for _, s := range all {
@@ -554,20 +554,20 @@ func paretoSection(runs []Named) page.Section {
 	}
 	plot.Series = append(plot.Series, front)
 	sec.Plots = defined("output_tokens_per_s_per_gpu", plot)
-	t := page.Table{Caption: "The same in figures",
+	t := doc.Table{Caption: "The same in figures",
 		Head: []string{"run", "tokens/s per user", "output tokens/s per " + perWhat(known),
 			perWhat(known) + "s", "beaten by"},
 		HeadTerms: []string{"", termOf("tokens_per_s_per_user"), termOf("output_tokens_per_s_per_gpu"),
 			termOf("output_tokens_per_s_per_gpu"), termOf("output_tokens_per_s_per_gpu")},
-		Align: []page.Align{page.Left, page.Right, page.Right, page.Right, page.Left}}
+		Align: []doc.Align{doc.Left, doc.Right, doc.Right, doc.Right, doc.Left}}
 	for _, s := range all {
 		by := s.beaten
 		if by == "" {
 			by = "none"
 		}
-		t.Rows = append(t.Rows, []string{s.name, page.Number(s.user), page.Number(s.gpu),
-			page.Brief(int64(s.gpus)), by})
+		t.Rows = append(t.Rows, []string{s.name, doc.Number(s.user), doc.Number(s.gpu),
+			doc.Brief(int64(s.gpus)), by})
 	}
-	sec.Tables = []page.Table{t}
+	sec.Tables = []doc.Table{t}
 	return sec
 }

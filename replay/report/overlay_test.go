@@ -11,7 +11,7 @@ import (
 	"reprise/replay/figure"
 	"reprise/replay/result"
 	"reprise/trace"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 	"reprise/trace/textpage"
 )
 
@@ -32,7 +32,7 @@ func named(t *testing.T, n, runs int, of func(run int, r *result.Run, o *Options
 	return out
 }
 
-func noteTexts(notes []page.Note) string {
+func noteTexts(notes []doc.Note) string {
 	var out []string
 	for _, n := range notes {
 		out = append(out, n.Text)

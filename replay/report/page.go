@@ -9,7 +9,7 @@ import (
 
 	"reprise/replay/result"
 	"reprise/trace"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 	"reprise/trace/textpage"
 )
 
@@ -17,8 +17,8 @@ import (
 // trusted, its main figures and its latencies over time; then what is behind them, the
 // checks, provenance and definitions. A plot without a value is left
 // out.
-func Page(s Summary) *page.Page {
-	p := &page.Page{
+func Page(s Summary) *doc.Document {
+	p := &doc.Document{
 		Title:   "Replay report",
 		Tag:     trace.TierNote("report", s.Run.Tier),
 		Lead:    whatRan(&s),
@@ -36,15 +36,15 @@ func Page(s Summary) *page.Page {
 		p.Title = "Simulation report"
 	}
 	if s.Run.Note != "" {
-		p.Notes = append(p.Notes, page.Note{Level: page.Info, Text: "Of this run: " + s.Run.Note})
+		p.Notes = append(p.Notes, doc.Note{Level: doc.Info, Text: "Of this run: " + s.Run.Note})
 	}
-	limits := page.Note{Level: page.Info, Word: "Limitations",
+	limits := doc.Note{Level: doc.Info, Word: "Limitations",
 		Text: "what these figures rest on, and what they cannot say."}
 	var few []string
 	for _, w := range s.Warnings {
 		switch {
 		case w.Code == WarnPreset: // without it, nobody would doubt the figures
-			p.Verdict = append(p.Verdict, page.Note{Level: page.Warn, Text: w.Text})
+			p.Verdict = append(p.Verdict, doc.Note{Level: doc.Warn, Text: w.Text})
 		case w.Code == warnFewSamples && s.Peer != nil: // a peer fills what it has
 		case w.Code == warnFewSamples: // of which a dash tells too
 			few = append(few, w.Text)
@@ -56,7 +56,7 @@ func Page(s Summary) *page.Page {
 	if len(limits.Items) > 0 {
 		p.Notes = append(p.Notes, limits)
 	}
-	for _, section := range []page.Section{
+	for _, section := range []doc.Section{
 		askedSection(&s), contractSection(&s), ttftSection(&s), itlSection(&s), e2eSection(&s), sessionSection(&s), causeSection(&s),
 		overviewSection(&s), steadySection(s.Steady), peerSection(s.Peer),
 		loadSection(&s), serverSection(&s), lengthSection(&s), cacheSection(&s), groupSection(&s), retrySection(&s),
@@ -71,9 +71,9 @@ func Page(s Summary) *page.Page {
 
 // whatRan is a line about what was sent where.
 func whatRan(s *Summary) string {
-	out := page.Many(s.Requests.Rows, "request")
+	out := doc.Many(s.Requests.Rows, "request")
 	if s.DurationS != nil {
-		out += " in " + page.Number(*s.DurationS) + " s"
+		out += " in " + doc.Number(*s.DurationS) + " s"
 	}
 	out += ", " + schedule(&s.Run)
 	if m := s.Run.Model; m != "" {
@@ -93,18 +93,18 @@ func whatRan(s *Summary) string {
 
 // verdictNotes are what to know before any figure. The verdict is on the measurement,
 // and its word says so: a server may be slow in a trustworthy one.
-func verdictNotes(s *Summary) []page.Note {
-	v := page.Note{Level: page.Good, Word: "Trustworthy",
+func verdictNotes(s *Summary) []doc.Note {
+	v := doc.Note{Level: doc.Good, Word: "Trustworthy",
 		Text: "the client kept to its schedule and the run is complete."}
 	if s.Run.Simulated != "" {
 		v.Word, v.Text = "Simulated", "a model of an engine gave these figures in virtual time. Nothing was sent and "+
 			"no client was measured; the run is complete."
 	}
 	if s.Run.Read != nil {
-		v.Level, v.Word, v.Text = page.Info, "Read from results of "+s.Run.Read.Tool, readVerdict
+		v.Level, v.Word, v.Text = doc.Info, "Read from results of "+s.Run.Read.Tool, readVerdict
 	}
 	if !s.Verdict.Trustworthy {
-		v.Level, v.Word = page.Bad, "Not trustworthy"
+		v.Level, v.Word = doc.Bad, "Not trustworthy"
 		v.Text = "these figures may not describe the server."
 		if s.Run.Simulated != "" {
 			v.Word = "Simulated, and not trustworthy"
@@ -115,65 +115,65 @@ func verdictNotes(s *Summary) []page.Note {
 		}
 	}
 	v.Text = s.Verdict.Loosened.Beside(v.Text)
-	return append(append([]page.Note{v}, contractNotes(s)...), scenarioNotes(s.Run.Scenario)...)
+	return append(append([]doc.Note{v}, contractNotes(s)...), scenarioNotes(s.Run.Scenario)...)
 }
 
 // keyFigures are those that are asked for first, beside the latencies.
-func keyFigures(s *Summary) []page.Fact {
+func keyFigures(s *Summary) []doc.Fact {
 	r, t := &s.Requests, &s.Throughput
-	var out []page.Fact
+	var out []doc.Fact
 	add := func(label, term string, value *float64, unit, note string) {
 		if value != nil {
-			out = append(out, page.Fact{Label: label, Value: strings.TrimSpace(page.Number(*value) + " " + unit),
+			out = append(out, doc.Fact{Label: label, Value: strings.TrimSpace(doc.Number(*value) + " " + unit),
 				Note: note, Term: termOf(term)})
 		}
 	}
 	add("Throughput", "requests", t.RequestsPerS, "req/s", "of "+numberOrDash(t.OfferedPerS)+" offered")
-	out = append(out, page.Fact{Label: "Errors", Value: page.OrDash(r.ErrorShare, page.Percent),
+	out = append(out, doc.Fact{Label: "Errors", Value: doc.OrDash(r.ErrorShare, doc.Percent),
 		Term: termOf("error_share"), Note: sayEnds(s)})
 	if how, where := sessionLines(s); how != "" {
 		value, note, _ := strings.Cut(how, "; ")
-		out = append(out, page.Fact{Label: "Sessions", Value: value, Note: note, Term: termOf("sessions")})
+		out = append(out, doc.Fact{Label: "Sessions", Value: value, Note: note, Term: termOf("sessions")})
 		if where != "" {
-			out = append(out, page.Fact{Label: "Session time", Value: where, Term: termOf("sessions.critical_path")})
+			out = append(out, doc.Fact{Label: "Session time", Value: where, Term: termOf("sessions.critical_path")})
 		}
 	}
 	add("Output", "output_tokens", t.OutputTokensPerS, "tok/s",
-		page.Brief(s.Tokens.Output)+" in all"+estimateNote(s.OutputEstimates(), r.Succeeded))
+		doc.Brief(s.Tokens.Output)+" in all"+estimateNote(s.OutputEstimates(), r.Succeeded))
 	if g := s.Goodput; g != nil {
 		add("Goodput", "goodput", g.FromDue.PerS, "req/s",
-			fmt.Sprintf("%s met %s", page.OrDash(g.FromDue.Share, page.Percent),
+			fmt.Sprintf("%s met %s", doc.OrDash(g.FromDue.Share, doc.Percent),
 				strings.ReplaceAll(g.SLO.String(), ",", ", ")))
 	}
 	if c := &s.Cache; c.Measured != nil {
 		note := "of prompt tokens"
 		if c.Expected != nil {
-			note += "; " + page.Percent(*c.Expected) + " expected"
+			note += "; " + doc.Percent(*c.Expected) + " expected"
 		}
-		out = append(out, page.Fact{Label: "Prefix cache hits", Value: page.Percent(*c.Measured), Note: note,
+		out = append(out, doc.Fact{Label: "Prefix cache hits", Value: doc.Percent(*c.Measured), Note: note,
 			Term: termOf("measured_ratio")})
 	}
 	add("Prompts", "prompt_tokens", t.PromptTokensPerS, "tok/s",
-		page.Brief(s.Tokens.Prompt)+" in all"+estimateNote(s.PromptEstimates(), r.Succeeded))
-	add("In flight, mean", "in_flight", s.InFlight.Mean, "", "at most "+page.Brief(int64(s.InFlight.Max)))
+		doc.Brief(s.Tokens.Prompt)+" in all"+estimateNote(s.PromptEstimates(), r.Succeeded))
+	add("In flight, mean", "in_flight", s.InFlight.Mean, "", "at most "+doc.Brief(int64(s.InFlight.Max)))
 	return out
 }
 
 // sayEnds says how requests ended that did not succeed, by the class of their error.
 func sayEnds(s *Summary) string {
 	r := &s.Requests
-	says := fmt.Sprintf("%s of %s failed", page.Brief(r.Failed), page.Many(r.Succeeded+r.Failed, "request"))
+	says := fmt.Sprintf("%s of %s failed", doc.Brief(r.Failed), doc.Many(r.Succeeded+r.Failed, "request"))
 	for _, other := range []struct {
 		n    int64
 		what string
 	}{{r.Cancelled, "cancelled"}, {r.NotSent, "not sent"}} {
 		if other.n > 0 {
-			says += fmt.Sprintf(", %s %s", page.Brief(other.n), other.what)
+			says += fmt.Sprintf(", %s %s", doc.Brief(other.n), other.what)
 		}
 	}
 	var classes []string
 	for _, e := range s.Errors {
-		classes = append(classes, textpage.Plain(e.Class)+" "+page.Brief(e.Count))
+		classes = append(classes, textpage.Plain(e.Class)+" "+doc.Brief(e.Count))
 	}
 	if len(classes) > 0 {
 		says += ": " + strings.Join(classes, ", ")
@@ -183,23 +183,23 @@ func sayEnds(s *Summary) string {
 
 // keyLatencies are what users feel, from when requests were sent and, where a schedule was kept, from
 // when they were due; a peer's distributions where its definitions were asked for.
-func keyLatencies(s *Summary) *page.Table {
+func keyLatencies(s *Summary) *doc.Table {
 	if s.Peer != nil {
 		head, rows := peerSpreads(s.Peer)
-		return &page.Table{Caption: peerLine(s.Peer), Head: head, Rows: rows}
+		return &doc.Table{Caption: peerLine(s.Peer), Head: head, Rows: rows}
 	}
-	t := &page.Table{Caption: "Latency in ms, of successful requests",
+	t := &doc.Table{Caption: "Latency in ms, of successful requests",
 		Head:      []string{"", "mean", "p50", "p95", "p99", "max"},
 		HeadTerms: []string{"", termOf("mean"), termOf("p50"), termOf("p95"), termOf("p99"), termOf("max")},
-		Align:     []page.Align{page.Left, page.Right, page.Right, page.Right, page.Right, page.Right}}
+		Align:     []doc.Align{doc.Left, doc.Right, doc.Right, doc.Right, doc.Right, doc.Right}}
 	few := false
 	row := func(name, term string, st *Stat) {
 		if st.Count == 0 {
 			return
 		}
 		few = few || st.P99 == nil
-		t.Rows = append(t.Rows, []string{name, page.OrDash(st.Mean, page.Short), page.OrDash(st.P50, page.Short),
-			page.OrDash(st.P95, page.Short), page.OrDash(st.P99, page.Short), page.OrDash(st.Max, page.Short)})
+		t.Rows = append(t.Rows, []string{name, doc.OrDash(st.Mean, doc.Short), doc.OrDash(st.P50, doc.Short),
+			doc.OrDash(st.P95, doc.Short), doc.OrDash(st.P99, doc.Short), doc.OrDash(st.Max, doc.Short)})
 		t.RowTerms = append(t.RowTerms, termOf(term))
 	}
 	l := &s.Latency
@@ -223,18 +223,18 @@ func sayRates(s *Summary) (says []string) {
 		return nil
 	}
 	r, t := &s.Requests, &s.Throughput
-	out := fmt.Sprintf("%s of %s succeeded within %s s", page.Brief(r.Succeeded), page.Many(r.Rows, "request"),
-		page.Number(*s.DurationS))
+	out := fmt.Sprintf("%s of %s succeeded within %s s", doc.Brief(r.Succeeded), doc.Many(r.Rows, "request"),
+		doc.Number(*s.DurationS))
 	if t.RequestsPerS != nil {
 		out += fmt.Sprintf(": %s requests, %s prompt tokens and %s output tokens per second (duration, throughput)",
-			page.Number(*t.RequestsPerS), page.OrDash(t.PromptTokensPerS, page.Number),
-			page.OrDash(t.OutputTokensPerS, page.Number))
+			doc.Number(*t.RequestsPerS), doc.OrDash(t.PromptTokensPerS, doc.Number),
+			doc.OrDash(t.OutputTokensPerS, doc.Number))
 	}
 	says = append(says, out+".")
 	if g := s.Goodput; g != nil && g.FromDue.Share != nil {
 		says = append(says, fmt.Sprintf("%s of the requests that ended met %s counted from when they were sent, and "+
 			"%s counted from when they were due (goodput share).",
-			page.OrDash(g.FromSent.Share, page.Percent), g.SLO, page.Percent(*g.FromDue.Share)))
+			doc.OrDash(g.FromSent.Share, doc.Percent), g.SLO, doc.Percent(*g.FromDue.Share)))
 	}
 	return says
 }
@@ -258,31 +258,31 @@ func ToSecond(at string) string {
 }
 
 // causeSection has what may be behind the figures.
-func causeSection(s *Summary) page.Section {
-	sec := page.Section{Title: "Possible causes"}
+func causeSection(s *Summary) doc.Section {
+	sec := doc.Section{Title: "Possible causes"}
 	for _, d := range s.Diagnoses {
 		sec.Notes = append(sec.Notes,
-			page.Note{Level: page.Info, Word: "Lead", Text: d.Text + " To confirm: " + d.Confirm + "."})
+			doc.Note{Level: doc.Info, Word: "Lead", Text: d.Text + " To confirm: " + d.Confirm + "."})
 	}
 	return sec
 }
 
 // validitySection says what the verdict was made by.
-func validitySection(s *Summary) page.Section {
-	checks := page.Table{Caption: "Checks of the client and the run", Head: checkHead, Rows: checkRows(s),
+func validitySection(s *Summary) doc.Section {
+	checks := doc.Table{Caption: "Checks of the client and the run", Head: checkHead, Rows: checkRows(s),
 		HeadTerms: []string{"", termOf("verdict.checks"), termOf("verdict.checks")}}
-	return page.Section{Title: validityChecks, Tables: []page.Table{checks}}
+	return doc.Section{Title: validityChecks, Tables: []doc.Table{checks}}
 }
 
 // overviewSection has what was asked of the server and what it did, and every latency
 // that has a value.
-func overviewSection(s *Summary) page.Section {
-	run := page.Table{Caption: "Run", Head: []string{"", "figure", "note"}, Rows: overview(s),
-		Align: []page.Align{page.Left, page.Right, page.Left}}
+func overviewSection(s *Summary) doc.Section {
+	run := doc.Table{Caption: "Run", Head: []string{"", "figure", "note"}, Rows: overview(s),
+		Align: []doc.Align{doc.Left, doc.Right, doc.Left}}
 	for _, row := range run.Rows {
 		run.RowTerms = append(run.RowTerms, termOf(overviewTerms[row[0]]))
 	}
-	t := page.Table{Caption: "Latency in ms, of successful requests; send lag of all that were sent",
+	t := doc.Table{Caption: "Latency in ms, of successful requests; send lag of all that were sent",
 		Head:      []string{"metric", "n", "mean", "sd", "min"},
 		HeadTerms: []string{"", termOf("count"), termOf("mean"), termOf("sd"), termOf("min")}}
 	for _, p := range percentiles {
@@ -299,12 +299,12 @@ func overviewSection(s *Summary) page.Section {
 		if st.Method == hdr {
 			near++
 		}
-		row := []string{m.label, page.Brief(st.Count), page.OrDash(st.Mean, page.Short), page.OrDash(st.SD, page.Short),
-			page.OrDash(st.Min, page.Short)}
+		row := []string{m.label, doc.Brief(st.Count), doc.OrDash(st.Mean, doc.Short), doc.OrDash(st.SD, doc.Short),
+			doc.OrDash(st.Min, doc.Short)}
 		for _, p := range percentiles {
-			row = append(row, page.OrDash(*p.of(st), page.Short))
+			row = append(row, doc.OrDash(*p.of(st), doc.Short))
 		}
-		t.Rows = append(t.Rows, append(row, page.OrDash(st.Max, page.Short), page.OrDash(st.TailRatio, page.Short)))
+		t.Rows = append(t.Rows, append(row, doc.OrDash(st.Max, doc.Short), doc.OrDash(st.TailRatio, doc.Short)))
 		t.RowTerms = append(t.RowTerms, termOf(m.name[strings.LastIndex(m.name, ".")+1:]))
 	}
 	if near > 0 {
@@ -315,15 +315,15 @@ func overviewSection(s *Summary) page.Section {
 	if per := s.Tokens.PerEvent; per != nil && *per == 1 {
 		says = append(says, "Every event carried one token, so that chunk ITL and token ITL are the same.")
 	}
-	return page.Section{Title: "Figures", Text: says, Tables: []page.Table{run, t}}
+	return doc.Section{Title: "Figures", Text: says, Tables: []doc.Table{run, t}}
 }
 
 // A group collects the facts that the run gives; what it does not say is left out.
-type factGroup struct{ page.Group }
+type factGroup struct{ doc.Group }
 
 func (g *factGroup) add(label, value, note string) {
 	if value != "" {
-		g.Facts = append(g.Facts, page.Fact{Label: label, Value: value, Note: note})
+		g.Facts = append(g.Facts, doc.Fact{Label: label, Value: value, Note: note})
 	}
 }
 
@@ -331,12 +331,12 @@ func positive(n int, what string) string {
 	if n <= 0 {
 		return ""
 	}
-	return page.Many(int64(n), what)
+	return doc.Many(int64(n), what)
 }
 
 // provenanceGroups are where the figures come from.
-func provenanceGroups(s *Summary) []page.Group {
-	var out []page.Group
+func provenanceGroups(s *Summary) []doc.Group {
+	var out []doc.Group
 	for _, g := range []factGroup{hardware(s), engine(s), workload(s), load(s), client(s)} {
 		if len(g.Facts) > 0 {
 			out = append(out, g.Group)
@@ -346,8 +346,8 @@ func provenanceGroups(s *Summary) []page.Group {
 }
 
 // Made tells where a run was made and by what: hardware, engine and client.
-func Made(s Summary) []page.Fact {
-	var out []page.Fact
+func Made(s Summary) []doc.Fact {
+	var out []doc.Fact
 	for _, g := range []factGroup{hardware(&s), engine(&s), client(&s)} {
 		for _, f := range g.Facts {
 			f.Term = "" // a page of several runs has no definitions of one
@@ -358,21 +358,21 @@ func Made(s Summary) []page.Fact {
 }
 
 func hardware(s *Summary) factGroup {
-	g := factGroup{page.Group{Title: "Hardware"}}
+	g := factGroup{doc.Group{Title: "Hardware"}}
 	where := s.Run.Environment
 	gpus := ""
 	if where != nil {
 		gpus = joined(gpuParts(where)...)
 	}
 	if e := s.Efficiency; gpus == "" && e != nil && e.GPUsFrom == gpusGiven {
-		gpus = page.Brief(int64(e.GPUs)) + ", as given"
+		gpus = doc.Brief(int64(e.GPUs)) + ", as given"
 	}
 	g.add("GPUs", gpus, "")
 	if v := s.Servers; v != nil && v.GPUMemoryMiB != nil {
-		g.add("GPU memory in use", page.Number(v.GPUMemoryMiB.Max)+" MiB", "at most, of all GPUs together")
+		g.add("GPU memory in use", doc.Number(v.GPUMemoryMiB.Max)+" MiB", "at most, of all GPUs together")
 	}
 	if n := s.Run.Instances; n > 0 {
-		g.add("Instances", page.Brief(int64(n)), "engines behind the endpoint")
+		g.add("Instances", doc.Brief(int64(n)), "engines behind the endpoint")
 	}
 	client, note := positive(s.Run.Cores, "core"), fmt.Sprintf("%.2f cores used on average", s.Run.ClientCPU)
 	if where != nil {
@@ -387,7 +387,7 @@ func hardware(s *Summary) factGroup {
 
 func engine(s *Summary) factGroup {
 	r := &s.Run
-	g := factGroup{page.Group{Title: "Model and engine"}}
+	g := factGroup{doc.Group{Title: "Model and engine"}}
 	model := r.Model
 	if e := r.Environment; e != nil {
 		g.add("Engine", joined(engineParts(r)...), "")
@@ -415,7 +415,7 @@ func engine(s *Summary) factGroup {
 		default:
 			from = ", as the server states (" + textpage.Plain(r.ServerBlockFrom) + ")"
 		}
-		g.add("Cache blocks", page.Many(*b, "token"), "that expected reuse is counted in"+from)
+		g.add("Cache blocks", doc.Many(*b, "token"), "that expected reuse is counted in"+from)
 	}
 	if r.Cache != nil {
 		did, note := cacheBefore(r.Cache)
@@ -427,7 +427,7 @@ func engine(s *Summary) factGroup {
 // workload is what was sent, and what its makers say about its privacy.
 func workload(s *Summary) factGroup {
 	r := &s.Run
-	g := factGroup{page.Group{Title: "Workload and privacy"}}
+	g := factGroup{doc.Group{Title: "Workload and privacy"}}
 	g.add("Digest", ShortDigest(r.Workload), "of the rows; whole in the JSON")
 	g.add("Tier", r.Tier, "privacy tier of the workload, which this page inherits")
 	if p := r.Privacy; p != nil {
@@ -455,10 +455,10 @@ func workload(s *Summary) factGroup {
 
 func load(s *Summary) factGroup {
 	r := &s.Run
-	g := factGroup{page.Group{Title: "Load"}}
+	g := factGroup{doc.Group{Title: "Load"}}
 	g.add("Schedule", schedule(r), "")
 	if r.Speed > 0 {
-		g.add("Speed", "× "+page.Number(r.Speed), "")
+		g.add("Speed", "× "+doc.Number(r.Speed), "")
 	}
 	prompts := ""
 	if r.Prompts != "" {
@@ -473,7 +473,7 @@ func load(s *Summary) factGroup {
 		g.add("Scenario", textpage.Plain(c.Version), from+", SHA-256 "+ShortDigest(c.Rules))
 	}
 	if i := r.Images; i != nil {
-		g.add("Images", "in "+page.Many(i.Requests, "request"), page.Many(i.Tokens, "token")+" by the workload")
+		g.add("Images", "in "+doc.Many(i.Requests, "request"), doc.Many(i.Tokens, "token")+" by the workload")
 	}
 	var sampling []string
 	for _, name := range slices.Sorted(maps.Keys(r.Sampling)) {
@@ -489,14 +489,14 @@ func load(s *Summary) factGroup {
 
 func client(s *Summary) factGroup {
 	r := &s.Run
-	g := factGroup{page.Group{Title: "Client"}}
+	g := factGroup{doc.Group{Title: "Client"}}
 	g.add("Connections", r.Connections, r.ConnectionsWhy)
 	stalls := "" // where the run was not watched
 	if st := r.Stalls; st != nil && st.Count == 0 {
 		stalls = "none"
 	} else if st != nil {
-		stalls = fmt.Sprintf("%s, %s ms in all, the longest %s ms", page.Brief(st.Count),
-			page.Number(float64(st.TotalNS)/1e6), page.Number(float64(st.LongestNS)/1e6))
+		stalls = fmt.Sprintf("%s, %s ms in all, the longest %s ms", doc.Brief(st.Count),
+			doc.Number(float64(st.TotalNS)/1e6), doc.Number(float64(st.LongestNS)/1e6))
 	}
 	g.add("Stalls", stalls, "of the client")
 	if c := s.Receipt; c != nil {
@@ -504,7 +504,7 @@ func client(s *Summary) factGroup {
 		g.add("Read delay", late, "from the kernel's receive timestamps to the reads")
 		g.add("Instants", map[string]string{InstantsRead: "of the client's reads",
 			InstantsKernel: "of the kernel"}[c.Instants], fmt.Sprintf("%s without a certain one",
-			page.Many(c.Uncertain, "token event")))
+			doc.Many(c.Uncertain, "token event")))
 	}
 	g.add("Trace", r.TraceID, "id of the requests' traces")
 	g.add("Started", ToSecond(r.Started), "")

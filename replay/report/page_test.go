@@ -10,13 +10,13 @@ import (
 
 	"reprise/replay/result"
 	"reprise/trace"
-	"reprise/trace/page"
-	"reprise/trace/page/pagetest"
+	"reprise/trace/doc"
+	"reprise/trace/doc/pagetest"
 	"reprise/trace/textpage"
 )
 
-func plotsOf(p *page.Page) map[string]page.Plot {
-	out := map[string]page.Plot{}
+func plotsOf(p *doc.Document) map[string]doc.Plot {
+	out := map[string]doc.Plot{}
 	for _, plot := range p.Plots() {
 		out[plot.Title] = *plot
 	}
@@ -80,7 +80,7 @@ func TestPageVerdict(t *testing.T) {
 	run, results, opts := brokenRun()
 	s := summarise(t, run, opts, results...)
 	note := Page(s).Verdict[0]
-	if note.Level != page.Bad || note.Word != "Not trustworthy" || len(s.Verdict.Reasons) != 6 {
+	if note.Level != doc.Bad || note.Word != "Not trustworthy" || len(s.Verdict.Reasons) != 6 {
 		t.Errorf("first note: %+v, of %d reasons", note, len(s.Verdict.Reasons))
 	}
 	var want []string

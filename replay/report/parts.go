@@ -2,7 +2,7 @@ package report
 
 import (
 	"reprise/replay/result"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 	"reprise/trace/textpage"
 )
 
@@ -27,12 +27,12 @@ func (r *Retries) orNil() *Retries {
 }
 
 // retrySection says what servers left to each other.
-func retrySection(s *Summary) page.Section {
+func retrySection(s *Summary) doc.Section {
 	rows := endpointRetryRows(s)
 	if len(rows) == 0 {
-		return page.Section{}
+		return doc.Section{}
 	}
-	return page.Section{Title: "Who answered", Tables: []page.Table{{Caption: "Retries at the next endpoint",
+	return doc.Section{Title: "Who answered", Tables: []doc.Table{{Caption: "Retries at the next endpoint",
 		Head: endpointRetryHead, Rows: rows, HeadTerms: repeat(termOf("retried"), len(endpointRetryHead))}}}
 }
 
@@ -75,8 +75,8 @@ func endpointRetryRows(s *Summary) (rows [][]string) {
 		return nil
 	}
 	for _, e := range s.Retries.ByEndpoint {
-		rows = append(rows, []string{textpage.Plain(e.Name), page.Brief(e.Attempts), page.Brief(e.PassedOn),
-			page.Brief(e.TookOver), page.Brief(e.Answered)})
+		rows = append(rows, []string{textpage.Plain(e.Name), doc.Brief(e.Attempts), doc.Brief(e.PassedOn),
+			doc.Brief(e.TookOver), doc.Brief(e.Answered)})
 	}
 	return rows
 }

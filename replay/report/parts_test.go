@@ -12,7 +12,7 @@ import (
 
 	"reprise/replay/result"
 	"reprise/trace"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 	"reprise/trace/textpage"
 )
 
@@ -67,7 +67,7 @@ func TestParts(t *testing.T) {
 		}
 	}
 	holdWidth(t, text.String())
-	if facts := load(&s).Facts; !slices.Contains(facts, page.Fact{Label: "Sampling", Value: "temperature workload, top_p 0.9"}) {
+	if facts := load(&s).Facts; !slices.Contains(facts, doc.Fact{Label: "Sampling", Value: "temperature workload, top_p 0.9"}) {
 		t.Errorf("no such sampling in %v", facts)
 	}
 	// With one server and nothing tried again there is nothing to tell.

@@ -3,7 +3,7 @@ package report
 import (
 	"slices"
 
-	"reprise/trace/page"
+	"reprise/trace/doc"
 )
 
 // A Peer is a recording under another tool's definitions: what that tool would
@@ -63,26 +63,26 @@ func peerSpreads(p *Peer) (head []string, rows [][]string) {
 		if m.Missing != "" || m.Count == nil {
 			continue
 		}
-		row := []string{m.Name + ", " + m.Unit, page.Brief(*m.Count)}
+		row := []string{m.Name + ", " + m.Unit, doc.Brief(*m.Count)}
 		for range head[2:] {
 			row = append(row, "")
 		}
 		for _, v := range m.Values {
-			row[slices.Index(head, v.Stat)] = page.OrDash(v.Value, page.Short)
+			row[slices.Index(head, v.Stat)] = doc.OrDash(v.Value, doc.Short)
 		}
 		rows = append(rows, row)
 	}
 	return head, rows
 }
 
-func peerSection(p *Peer) page.Section {
+func peerSection(p *Peer) doc.Section {
 	if p == nil {
-		return page.Section{}
+		return doc.Section{}
 	}
 	head, rows := peerSpreads(p)
-	definitions := page.Table{Caption: "What these names mean there",
+	definitions := doc.Table{Caption: "What these names mean there",
 		Head:  []string{"name", "unit", "definition", "formula"},
-		Align: []page.Align{page.Left, page.Left, page.Left, page.Left}}
+		Align: []doc.Align{doc.Left, doc.Left, doc.Left, doc.Left}}
 	for _, m := range p.Metrics {
 		text := m.Definition
 		if m.Missing != "" {
@@ -90,10 +90,10 @@ func peerSection(p *Peer) page.Section {
 		}
 		definitions.Rows = append(definitions.Rows, []string{m.Name, m.Unit, text, m.Formula})
 	}
-	return page.Section{Title: "Under the definitions of " + p.Definitions, Text: []string{peerLine(p)},
-		Tables: []page.Table{
+	return doc.Section{Title: "Under the definitions of " + p.Definitions, Text: []string{peerLine(p)},
+		Tables: []doc.Table{
 			{Caption: "Figures of the run", Head: peerFigureHead, Rows: peerFigures(p),
-				Align: []page.Align{page.Left, page.Right, page.Left}},
+				Align: []doc.Align{doc.Left, doc.Right, doc.Left}},
 			{Caption: "Distributions", Head: head, Rows: rows}, definitions,
 		}}
 }

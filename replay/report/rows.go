@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"reprise/replay/result"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 	"reprise/trace/textpage"
 )
 
@@ -19,17 +19,17 @@ func schedule(r *result.Run) string {
 		return "as " + textpage.Plain(r.Read.Tool) + " sent them"
 	case r.Sessions != nil && r.Sessions.Live > 0:
 		return fmt.Sprintf("closed loop of %s: the server sets the rate",
-			page.Many(int64(r.Sessions.Live), "live session"))
+			doc.Many(int64(r.Sessions.Live), "live session"))
 	case r.Sessions != nil:
 		return fmt.Sprintf("whole sessions start by %s", textpage.Plain(r.Sessions.Rate))
 	case r.Timing == result.ClosedLoop:
-		return fmt.Sprintf("closed loop of %s: the server sets the rate", page.Many(int64(r.Concurrency), "request"))
+		return fmt.Sprintf("closed loop of %s: the server sets the rate", doc.Many(int64(r.Concurrency), "request"))
 	case r.Rate != "" && r.Timing == result.Causal:
 		return fmt.Sprintf("%s, sessions start by %s", textpage.Plain(r.Timing), textpage.Plain(r.Rate))
 	case r.Rate != "":
 		return fmt.Sprintf("%s, %s", textpage.Plain(r.Timing), textpage.Plain(r.Rate))
 	}
-	return fmt.Sprintf("%s, speed %s", textpage.Plain(r.Timing), page.Number(r.Speed))
+	return fmt.Sprintf("%s, speed %s", textpage.Plain(r.Timing), doc.Number(r.Speed))
 }
 
 func difference(d Difference) string {
@@ -37,35 +37,35 @@ func difference(d Difference) string {
 	case d.Compared == 0:
 		return "nothing to compare"
 	case d.SumAbs == 0:
-		return fmt.Sprintf("all %s matched", page.Many(d.Compared, "request"))
+		return fmt.Sprintf("all %s matched", doc.Many(d.Compared, "request"))
 	}
 	return fmt.Sprintf("%s compared: %s longer, %s shorter, by at most %s",
-		page.Many(d.Compared, "request"), page.Brief(d.More), page.Brief(d.Fewer), page.Many(d.MaxAbs, "token"))
+		doc.Many(d.Compared, "request"), doc.Brief(d.More), doc.Brief(d.Fewer), doc.Many(d.MaxAbs, "token"))
 }
 
 func unit(v *float64, name string) string {
 	if v == nil {
 		return "–"
 	}
-	return page.Number(*v) + " " + name
+	return doc.Number(*v) + " " + name
 }
 
 func numberOrDash(v *float64) string {
 	if v == nil {
 		return "–"
 	}
-	return page.Number(*v)
+	return doc.Number(*v)
 }
 
 var latencyHead = []string{"", "n", "mean", "p50", "p90", "p95", "p99", "p99.9", "max"}
 
 // statRow is a line of a table under latencyHead.
 func statRow(label string, st *Stat) []string {
-	row := []string{label, page.Brief(st.Count), page.OrDash(st.Mean, page.Short)}
+	row := []string{label, doc.Brief(st.Count), doc.OrDash(st.Mean, doc.Short)}
 	for _, p := range percentiles {
-		row = append(row, page.OrDash(*p.of(st), page.Short))
+		row = append(row, doc.OrDash(*p.of(st), doc.Short))
 	}
-	return slices.Concat(row, []string{page.OrDash(st.Max, page.Short)})
+	return slices.Concat(row, []string{doc.OrDash(st.Max, doc.Short)})
 }
 
 // errorTable has the errors by class, and what the servers say about them where they do.
@@ -76,7 +76,7 @@ func errorTable(s *Summary) (head []string, rows [][]string) {
 		head = append(head, "the server says")
 	}
 	for _, e := range s.Errors {
-		row := []string{textpage.Plain(e.Class), page.Brief(e.Count), page.Percent(e.Share)}
+		row := []string{textpage.Plain(e.Class), doc.Brief(e.Count), doc.Percent(e.Share)}
 		if said {
 			row = append(row, textpage.Plain(e.Says))
 		}

@@ -11,7 +11,7 @@ import (
 	"reprise/replay/result"
 	"reprise/replay/scrape"
 	"reprise/trace"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 )
 
 // Servers is what the servers said about themselves during the run, from their
@@ -644,8 +644,8 @@ func (l *serverLines) join(name string, of func(lineBin) float64) (width int64, 
 }
 
 // series draws a role over time, each value in the middle of its bin.
-func (l *serverLines) series(name, label string) page.Series {
-	s := page.Series{Name: label}
+func (l *serverLines) series(name, label string) doc.Series {
+	s := doc.Series{Name: label}
 	width, values := l.join(name, func(b lineBin) float64 { return b.num / b.den })
 	for i, v := range values {
 		if !math.IsNaN(v) {
@@ -658,8 +658,8 @@ func (l *serverLines) series(name, label string) page.Series {
 
 // ratio divides one rate by another, bin by bin, where there is something to
 // divide by.
-func (l *serverLines) ratio(over, under, label string) page.Series {
-	s := page.Series{Name: label}
+func (l *serverLines) ratio(over, under, label string) doc.Series {
+	s := doc.Series{Name: label}
 	a, b := l.series(over, ""), l.series(under, "")
 	at := map[float64]float64{}
 	for i, x := range b.X {

@@ -7,7 +7,7 @@ import (
 
 	"reprise/replay/figure"
 	"reprise/replay/result"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 	"reprise/trace/textpage"
 )
 
@@ -23,59 +23,59 @@ func serverRows(s *Summary) [][]string {
 	}
 	level := func(name string, l *Level, show func(float64) string, note string) {
 		if l != nil {
-			add(name, show(l.Mean)+" on average", "at most %s%s", page.OrDash(l.Peak(), show), note)
+			add(name, show(l.Mean)+" on average", "at most %s%s", doc.OrDash(l.Peak(), show), note)
 		}
 	}
 	plainly := func(unit string) func(float64) string {
-		return func(f float64) string { return strings.TrimSpace(page.Number(f) + " " + unit) }
+		return func(f float64) string { return strings.TrimSpace(doc.Number(f) + " " + unit) }
 	}
 	level("Running", v.Running, plainly(""), ", of all engines together")
 	level("Waiting", v.Waiting, plainly(""), ", of all engines together")
-	level("KV cache in use", v.KVUsage, page.Percent, "")
+	level("KV cache in use", v.KVUsage, doc.Percent, "")
 	if v.PrefixRatio != nil {
 		client := ""
 		if s.Cache.Measured != nil {
-			client = fmt.Sprintf("; %s by the answers", page.Percent(*s.Cache.Measured))
+			client = fmt.Sprintf("; %s by the answers", doc.Percent(*s.Cache.Measured))
 		}
 		if s.Cache.Expected != nil {
-			client += fmt.Sprintf(", %s expected", page.Percent(*s.Cache.Expected))
+			client += fmt.Sprintf(", %s expected", doc.Percent(*s.Cache.Expected))
 		}
-		add("Prefix cache hits", page.Percent(*v.PrefixRatio), "%s of %s tokens%s", page.Brief(int64(*v.PrefixHits)),
-			page.Brief(int64(*v.PrefixQueries)), client)
+		add("Prefix cache hits", doc.Percent(*v.PrefixRatio), "%s of %s tokens%s", doc.Brief(int64(*v.PrefixHits)),
+			doc.Brief(int64(*v.PrefixQueries)), client)
 	}
 	for _, of := range figure.All() {
 		if st, show := s.stat(of), plainly(string(of.Unit)); of.Servers && st != nil {
-			add(strings.ToUpper(of.Label[:1])+of.Label[1:], page.OrDash(st.P95, show)+" at p95", "p50 %s, p99 %s, of %s",
-				page.OrDash(st.P50, show), page.OrDash(st.P99, show), page.Many(st.Count, "request"))
+			add(strings.ToUpper(of.Label[:1])+of.Label[1:], doc.OrDash(st.P95, show)+" at p95", "p50 %s, p99 %s, of %s",
+				doc.OrDash(st.P50, show), doc.OrDash(st.P99, show), doc.Many(st.Count, "request"))
 		}
 	}
 	if v.Preemptions != nil {
-		add("Preemptions", page.Number(*v.Preemptions), "requests thrown out of the batch for want of KV cache")
+		add("Preemptions", doc.Number(*v.Preemptions), "requests thrown out of the batch for want of KV cache")
 	}
 	if v.Generated != nil {
-		add("Generated", unit(v.GeneratedPerS, "tokens/s"), "%s tokens", page.Number(*v.Generated))
+		add("Generated", unit(v.GeneratedPerS, "tokens/s"), "%s tokens", doc.Number(*v.Generated))
 	}
-	level("GPU utilisation", v.GPUUse, page.Percent, "")
+	level("GPU utilisation", v.GPUUse, doc.Percent, "")
 	level("GPU power", v.GPUPowerW, plainly("W"), ", of all GPUs together")
 	level("GPU memory", v.GPUMemoryMiB, plainly("MiB"), ", of all GPUs together")
 	if v.JoulesPerToken != nil {
-		add("GPU energy", page.Number(*v.JoulesPerToken)+" J per token",
+		add("GPU energy", doc.Number(*v.JoulesPerToken)+" J per token",
 			"%s tokens/s per W; %s J in all, of all GPUs together", numberOrDash(v.TokensPerWatt),
-			page.Number(*v.EnergyJ))
+			doc.Number(*v.EnergyJ))
 	}
 	if p := v.Speculation; p != nil {
 		note := ""
 		if len(p.ByPosition) > 0 {
 			var shares []string
 			for _, share := range p.ByPosition {
-				shares = append(shares, page.Percent(share))
+				shares = append(shares, doc.Percent(share))
 			}
 			note = "; by position " + strings.Join(shares, ", ")
 		}
-		add("Speculation", page.OrDash(p.Acceptance, page.Percent)+" accepted", "%s tokens a step%s",
+		add("Speculation", doc.OrDash(p.Acceptance, doc.Percent)+" accepted", "%s tokens a step%s",
 			numberOrDash(p.Length), note)
 	}
-	return append(rows, []string{"Measured", fmt.Sprintf("%s to %s s", page.Number(v.FromS), page.Number(v.ToS)),
+	return append(rows, []string{"Measured", fmt.Sprintf("%s to %s s", doc.Number(v.FromS), doc.Number(v.ToS)),
 		measuredNote(&s.Run)})
 }
 
@@ -90,17 +90,17 @@ func measuredNote(r *result.Run) string {
 		for _, t := range st.Targets {
 			good, bad = good+t.Scrapes, bad+t.Failed
 		}
-		says = append(says, fmt.Sprintf("%s of %s, %s failed", page.Many(good, "scrape"),
-			page.Many(int64(len(st.Targets)), "target"), page.Brief(bad)))
+		says = append(says, fmt.Sprintf("%s of %s, %s failed", doc.Many(good, "scrape"),
+			doc.Many(int64(len(st.Targets)), "target"), doc.Brief(bad)))
 	}
 	if p := r.Server.Prometheus; p != nil {
 		clock := "its clock is not known"
 		if c := p.Clock; c != nil {
-			clock = fmt.Sprintf("its clock is %s ms ahead, within %s ms", page.Number(float64(c.Offset)/1e6),
-				page.Number(float64(c.Within)/1e6))
+			clock = fmt.Sprintf("its clock is %s ms ahead, within %s ms", doc.Number(float64(c.Offset)/1e6),
+				doc.Number(float64(c.Within)/1e6))
 		}
-		says = append(says, fmt.Sprintf("%s of Prometheus, %s failed, %s", page.Many(p.Answers, "answer"),
-			page.Brief(p.Failed), clock))
+		says = append(says, fmt.Sprintf("%s of Prometheus, %s failed, %s", doc.Many(p.Answers, "answer"),
+			doc.Brief(p.Failed), clock))
 	}
 	return strings.Join(says, "; ")
 }
@@ -110,30 +110,30 @@ func cacheBefore(c *result.CacheDiscipline) (did, note string) {
 	switch c.Done {
 	case result.CacheReset:
 		return "emptied", fmt.Sprintf("by POST %s, at %s", textpage.Plain(c.Call),
-			page.Many(int64(c.Servers), "server"))
+			doc.Many(int64(c.Servers), "server"))
 	case result.CacheSalt:
 		return "not matched", "prompts with the salt " + textpage.Plain(c.Salt) + ", which no earlier run has sent"
 	case result.CacheNewSeed:
 		return "not matched", "prompts of a seed of their own: the servers have no call to empty them"
 	case result.CacheWarmPass:
 		return "warmed", fmt.Sprintf("by the whole workload: %s, of which %s failed",
-			page.Many(c.WarmRequests, "request"), page.Brief(c.WarmFailed))
+			doc.Many(c.WarmRequests, "request"), doc.Brief(c.WarmFailed))
 	}
 	return "not controlled", "whatever earlier requests left in the caches"
 }
 
-func serverSection(s *Summary) page.Section {
+func serverSection(s *Summary) doc.Section {
 	rows := serverRows(s)
 	if len(rows) == 0 {
-		return page.Section{}
+		return doc.Section{}
 	}
 	p := &s.Series
-	over := func(title, about, label, unit string, series ...page.Series) page.Plot {
-		return page.Plot{Title: title, Text: about, Kind: page.Line, XLabel: "time since the start", XUnit: "s",
+	over := func(title, about, label, unit string, series ...doc.Series) doc.Plot {
+		return doc.Plot{Title: title, Text: about, Kind: doc.Line, XLabel: "time since the start", XUnit: "s",
 			YLabel: label, YUnit: unit, Series: series}
 	}
-	t := page.Table{Head: []string{"", "figure", "note"}, Rows: rows,
-		Align: []page.Align{page.Left, page.Right, page.Left}}
+	t := doc.Table{Head: []string{"", "figure", "note"}, Rows: rows,
+		Align: []doc.Align{doc.Left, doc.Right, doc.Left}}
 	for _, row := range rows {
 		term := serverTerms[row[0]]
 		if of := figure.Find(row[0]); term == "" && of != nil {
@@ -141,11 +141,11 @@ func serverSection(s *Summary) page.Section {
 		}
 		t.RowTerms = append(t.RowTerms, termOf(term))
 	}
-	return page.Section{
+	return doc.Section{
 		Title: "Servers",
 		Text: []string{"What the servers say of themselves. Their instants are of the clock of the run, as those " +
 			"of the client in the plots above."},
-		Tables: []page.Table{t},
+		Tables: []doc.Table{t},
 		Plots: slices.Concat(
 			defined("servers.running",
 				over("Requests at the servers",

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"reprise/replay/result"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 )
 
 // The figures by session as lines, tables and a section.
@@ -19,15 +19,15 @@ func sessionLines(s *Summary) (how, where string) {
 	if o == nil {
 		return "", ""
 	}
-	how = fmt.Sprintf("%s of %s succeeded", page.Count(o.Succeeded), page.Count(o.Sessions))
+	how = fmt.Sprintf("%s of %s succeeded", doc.Count(o.Succeeded), doc.Count(o.Sessions))
 	if o.Failed > 0 {
-		how += fmt.Sprintf(", %s failed", page.Count(o.Failed))
+		how += fmt.Sprintf(", %s failed", doc.Count(o.Failed))
 	}
 	switch {
 	case o.CutUnknown:
 		how += "; which others were cut is not known"
 	case o.Censored > 0:
-		how += fmt.Sprintf(", %s cut", page.Count(o.Censored))
+		how += fmt.Sprintf(", %s cut", doc.Count(o.Censored))
 	}
 	if c := &o.Completion; c.P50 != nil {
 		how += "; p50 " + inSeconds(c.P50)
@@ -49,18 +49,18 @@ func sessionLines(s *Summary) (how, where string) {
 	}{{&o.Path.Server, "server"}, {&o.Path.Think, "think"}, {&o.Path.Tool, "tool"}, {&o.Path.Wait, "wait"},
 		{&o.Path.Client, "client"}} {
 		if share := part.of.Share; share != nil && *share >= 0.0005 {
-			parts = append(parts, page.Percent(*share)+" "+part.name)
+			parts = append(parts, doc.Percent(*share)+" "+part.name)
 		}
 	}
 	if d := o.Slowdown.P50; d != nil {
-		parts = append(parts, "slowdown p50 "+page.Number(*d))
+		parts = append(parts, "slowdown p50 "+doc.Number(*d))
 	}
 	return how, strings.Join(parts, ", ")
 }
 
 // inSeconds prints milliseconds as seconds.
 func inSeconds(ms *float64) string {
-	return page.OrDash(ms, func(v float64) string { return page.Number(v / 1000) })
+	return doc.OrDash(ms, func(v float64) string { return doc.Number(v / 1000) })
 }
 
 // sessionFacts are name, figure and note.
@@ -70,12 +70,12 @@ func sessionFacts(s *Summary) [][]string {
 		return nil
 	}
 	note := fmt.Sprintf("%s succeeded, %s failed, %s censored: they had requests left when the run ended",
-		page.Brief(o.Succeeded), page.Brief(o.Failed), page.Brief(o.Censored))
+		doc.Brief(o.Succeeded), doc.Brief(o.Failed), doc.Brief(o.Censored))
 	if o.CutUnknown {
 		note = fmt.Sprintf("%s failed; which of the others had requests left when the run ended, the results do not "+
-			"say, so that all count as censored", page.Brief(o.Failed))
+			"say, so that all count as censored", doc.Brief(o.Failed))
 	}
-	rows := [][]string{{"Sessions", page.Brief(o.Sessions), note}}
+	rows := [][]string{{"Sessions", doc.Brief(o.Sessions), note}}
 	add := func(name, figure, note string) {
 		if figure != "–" {
 			rows = append(rows, []string{name, figure, note})
@@ -86,24 +86,24 @@ func sessionFacts(s *Summary) [][]string {
 		if o.SplitTrees {
 			note += ". Trees of several sessions of the workload are not whole in it"
 		}
-		add("Sample", page.Percent(*o.SampleShare), note)
+		add("Sample", doc.Percent(*o.SampleShare), note)
 	}
 	if o.Outside > 0 {
-		add("Outside", page.Many(o.Outside, "session"),
+		add("Outside", doc.Many(o.Outside, "session"),
 			"began before the measured window or after it, and do not count")
 	}
 	if o.Partial > 0 {
-		add("Partial", page.Many(o.Partial, "session"), "had begun before their first request here, and do not count")
+		add("Partial", doc.Many(o.Partial, "session"), "had begun before their first request here, and do not count")
 	}
 	if o.Single > 0 {
-		add("One request", page.Many(o.Single, "session"), "have no more than one")
+		add("One request", doc.Many(o.Single, "session"), "have no more than one")
 	}
-	add("Success", page.OrDash(o.SuccessShare, page.Percent), "succeeded ÷ (succeeded + failed)")
+	add("Success", doc.OrDash(o.SuccessShare, doc.Percent), "succeeded ÷ (succeeded + failed)")
 	add("Sessions per second", numberOrDash(o.PerS), "that succeeded, by their end")
 	add("Jobs per hour, user", numberOrDash(o.PerUser), "3600 ÷ mean completion time in s")
 	add("Jobs per hour, GPU", numberOrDash(o.PerGPU), "sessions per second · 3600 ÷ GPUs")
 	if o.SlowdownLacks != "" {
-		rows = append(rows, []string{"Slowdown", page.Many(o.Slowdown.Count, "session"),
+		rows = append(rows, []string{"Slowdown", doc.Many(o.Slowdown.Count, "session"),
 			"compared with the recording: " + o.SlowdownLacks})
 	}
 	return rows
@@ -121,9 +121,9 @@ func sessionTimeRows(s *Summary) (rows [][]string) {
 		st    *Stat
 	}{{"Completion", &s.Sessions.Completion}, {"Recorded", &s.Sessions.Recorded}} {
 		if m.st.Count > 0 {
-			row := []string{m.label, page.Brief(m.st.Count)}
+			row := []string{m.label, doc.Brief(m.st.Count)}
 			for _, v := range []*float64{m.st.Mean, m.st.P50, m.st.P90, m.st.P95, m.st.P99, m.st.Max} {
-				row = append(row, page.OrDash(v, func(v float64) string { return page.Short(v / 1000) }))
+				row = append(row, doc.OrDash(v, func(v float64) string { return doc.Short(v / 1000) }))
 			}
 			rows = append(rows, row)
 		}
@@ -145,9 +145,9 @@ func spreadRows(s *Summary) (rows [][]string) {
 	}{{"Slowdown", &o.Slowdown}, {"Requests", &o.Requests}, {"Input tokens", &o.Input}, {"Cached tokens", &o.Cached},
 		{"Output tokens", &o.Output}, {"Cost", o.Cost}} {
 		if m.of != nil && m.of.Count > 0 {
-			row := []string{m.label, page.Brief(m.of.Count)}
+			row := []string{m.label, doc.Brief(m.of.Count)}
 			for _, v := range []*float64{m.of.Mean, m.of.P50, m.of.P90, m.of.P95, m.of.P99, m.of.Max} {
-				row = append(row, page.OrDash(v, page.Short))
+				row = append(row, doc.OrDash(v, doc.Short))
 			}
 			rows = append(rows, row)
 		}
@@ -170,8 +170,8 @@ func pathRows(s *Summary) (rows [][]string) {
 		{"Server", &p.Server}, {"Server until first token", &p.Prefill}, {"Server decode", &p.Decode},
 		{"Think", &p.Think}, {"Tool", &p.Tool}, {"For the recorded time", &p.Wait}, {"Client late", &p.Client},
 	} {
-		rows = append(rows, []string{part.label, page.OrDash(part.of.MeanS, page.Short),
-			page.OrDash(part.of.Share, page.Percent)})
+		rows = append(rows, []string{part.label, doc.OrDash(part.of.MeanS, doc.Short),
+			doc.OrDash(part.of.Share, doc.Percent)})
 	}
 	return rows
 }
@@ -186,41 +186,41 @@ func saySessions(s *Summary) []string {
 		if c.P95 != nil {
 			text += fmt.Sprintf(", and 95 %% no more than %s s", inSeconds(c.P95))
 		}
-		text += fmt.Sprintf(" (completion of %s).", page.Many(c.Count, "session"))
+		text += fmt.Sprintf(" (completion of %s).", doc.Many(c.Count, "session"))
 		if o.Censored > 0 && !o.CutUnknown {
 			text += fmt.Sprintf(" %s had requests left when the run ended and %s not in these figures, which are too "+
-				"low by that.", page.Many(o.Censored, "session"), page.Was(o.Censored))
+				"low by that.", doc.Many(o.Censored, "session"), doc.Was(o.Censored))
 		}
 		says = append(says, text)
 	}
 	if p := o.Path; p != nil && p.Server.Share != nil {
 		says = append(says, fmt.Sprintf("Along the critical path the server had %s of that time, %s of it until "+
 			"first tokens; think time had %s, tools had %s.",
-			page.Percent(*p.Server.Share), page.OrDash(p.Prefill.Share, page.Percent), page.OrDash(p.Think.Share,
-				page.Percent), page.OrDash(p.Tool.Share, page.Percent)))
+			doc.Percent(*p.Server.Share), doc.OrDash(p.Prefill.Share, doc.Percent), doc.OrDash(p.Think.Share,
+				doc.Percent), doc.OrDash(p.Tool.Share, doc.Percent)))
 	}
 	if d := &o.Slowdown; d.P50 != nil {
 		says = append(says, fmt.Sprintf("Half of the sessions took at most %s times as long as in the source "+
-			"(slowdown of %s).", page.Number(*d.P50), page.Many(d.Count, "session")))
+			"(slowdown of %s).", doc.Number(*d.P50), doc.Many(d.Count, "session")))
 	} else if o.SlowdownLacks != "" {
 		says = append(says, "How much longer they took than in the source is not known: "+o.SlowdownLacks+".")
 	}
 	return says
 }
 
-func sessionSection(s *Summary) page.Section {
+func sessionSection(s *Summary) doc.Section {
 	o := s.Sessions
 	if o == nil {
-		return page.Section{}
+		return doc.Section{}
 	}
-	sec := page.Section{Title: "Sessions", Text: saySessions(s)}
+	sec := doc.Section{Title: "Sessions", Text: saySessions(s)}
 	table := func(caption string, head []string, rows [][]string, term string) {
-		align := append([]page.Align{page.Left}, slices.Repeat([]page.Align{page.Right}, len(head)-1)...)
+		align := append([]doc.Align{doc.Left}, slices.Repeat([]doc.Align{doc.Right}, len(head)-1)...)
 		if head[len(head)-1] == "note" {
-			align[len(head)-1] = page.Left
+			align[len(head)-1] = doc.Left
 		}
 		if len(rows) > 0 {
-			sec.Tables = append(sec.Tables, page.Table{Caption: caption, Head: head, Rows: rows,
+			sec.Tables = append(sec.Tables, doc.Table{Caption: caption, Head: head, Rows: rows,
 				HeadTerms: repeat(termOf(term), len(head)), Align: align})
 		}
 	}
@@ -232,7 +232,7 @@ func sessionSection(s *Summary) page.Section {
 		if l.drawn == l.of {
 			return ""
 		}
-		return fmt.Sprintf(" Drawn are %d of %s.", l.drawn, page.Count(int64(l.of)))
+		return fmt.Sprintf(" Drawn are %d of %s.", l.drawn, doc.Count(int64(l.of)))
 	}
 	const how = "A lane is a thread of a session, named by the session's number in the workload; +1 and on are its " +
 		"further threads. Thick bars are requests, thin ones the time before them."
@@ -259,9 +259,9 @@ const (
 // time went to.
 type lanes struct {
 	names []string
-	bars  [pathParts]page.Series // in seconds
-	drawn int                    // sessions
-	of    int                    // that there are
+	bars  [pathParts]doc.Series // in seconds
+	drawn int                   // sessions
+	of    int                   // that there are
 }
 
 // firstSessions draws the sessions that began first, on the clock of the run.
@@ -415,8 +415,8 @@ var laneParts = []struct {
 const leastDrawn = 1e6
 
 // plot is the chart of the lanes.
-func (l *lanes) plot(title, text, x string) page.Plot {
-	p := page.Plot{Title: title, Text: text, Kind: page.Lanes, XLabel: x, XUnit: "s",
+func (l *lanes) plot(title, text, x string) doc.Plot {
+	p := doc.Plot{Title: title, Text: text, Kind: doc.Lanes, XLabel: x, XUnit: "s",
 		YLabel: "session", YNames: l.names}
 	for _, part := range laneParts {
 		b := l.bars[part.part]

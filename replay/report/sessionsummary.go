@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"reprise/replay/result"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 	"reprise/trace/sample"
 )
 
@@ -206,7 +206,7 @@ func incomparable(run *result.Run) string {
 	case run.Concurrency > 0:
 		return "a closed loop of requests does not keep the times of a session"
 	case run.Speed != 0 && math.Abs(run.Speed-1) > 1e-9:
-		return fmt.Sprintf("the run was %s times as fast as what was recorded", page.Number(run.Speed))
+		return fmt.Sprintf("the run was %s times as fast as what was recorded", doc.Number(run.Speed))
 	case load != nil && (load.ThinkScale != 1 || load.ToolScale != 1):
 		return "think or tool times were scaled"
 	case load != nil && load.Counts != nil &&
@@ -251,7 +251,7 @@ func (f *sessionFigures) finish(lacks string, from, to int64) {
 		o.SlowdownLacks = "the source does not say how long requests took"
 	case f.unrecorded > 0:
 		o.SlowdownLacks = fmt.Sprintf("of %s the source does not say when they ended",
-			page.Many(f.unrecorded, "session"))
+			doc.Many(f.unrecorded, "session"))
 	}
 	if to > from && !o.CutUnknown {
 		o.PerS = Rounded(float64(f.ended)/f.share/float64(to-from)*1e9, 1e9)

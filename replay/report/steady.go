@@ -7,7 +7,7 @@ import (
 
 	"reprise/replay/result"
 	"reprise/trace"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 	"reprise/trace/sample"
 )
 
@@ -201,8 +201,8 @@ func (c *Curve) steady(s *Steady, requests int) (Interval, bool) {
 	// The level at the end of bin i holds for bin i+1.
 	each := (last - first) / (batches * mserBatch) // bins of an observation
 	if first < 0 || each == 0 || requests < minSteady {
-		s.Reason = fmt.Sprintf("%s in %s s are too few to tell", page.Many(int64(requests), "request"),
-			page.Number(float64(max(last-first, 0))*float64(c.width)/1e9))
+		s.Reason = fmt.Sprintf("%s in %s s are too few to tell", doc.Many(int64(requests), "request"),
+			doc.Number(float64(max(last-first, 0))*float64(c.width)/1e9))
 		return Interval{}, false
 	}
 	observations := make([]float64, (last-first)/each)
@@ -309,8 +309,8 @@ func unsettled(s *Steady, observations []float64, width float64) string {
 	}
 	wanders := mean > 0 && math.Sqrt(spread) > steadyChange*mean && correlation(parts) > wanderLimit
 	trend := math.Abs(score)/math.Sqrt(variance) > trendLimit || wanders && math.Abs(score) > monotone*n*(n-1)/2
-	in := page.Number(*Rounded(float64(len(observations))*width, 1e3))
-	number := func(v float64) string { return page.Number(*Rounded(v, 10)) }
+	in := doc.Number(*Rounded(float64(len(observations))*width, 1e3))
+	number := func(v float64) string { return doc.Number(*Rounded(v, 10)) }
 	switch {
 	case trend && change > steadyChange:
 		return fmt.Sprintf("the requests in flight grew from %s to %s in %s s, so that more were sent than the "+
@@ -426,13 +426,13 @@ func (in *inside) finish(s *Steady) {
 	case in.sent < minSteady:
 		s.Reason = fmt.Sprintf("%s %s sent and finished in the %s s from %s s on in which the requests in flight had "+
 			"settled; %d are needed",
-			page.Many(in.sent, "request"), page.Was(in.sent), page.Number(s.Window.DurationS),
-			page.Number(s.Window.FromS), minSteady)
+			doc.Many(in.sent, "request"), doc.Was(in.sent), doc.Number(s.Window.DurationS),
+			doc.Number(s.Window.FromS), minSteady)
 		return
 	case s.Little == nil || math.Abs(*s.Little-1) > littleLimit:
 		s.Reason = fmt.Sprintf("from %s s to %s s there were %s times as many requests in flight as Little's law "+
 			"gives, so that they did not come and go at one rate",
-			page.Number(s.Window.FromS), page.Number(s.Window.ToS), numberOrDash(s.Little))
+			doc.Number(s.Window.FromS), doc.Number(s.Window.ToS), numberOrDash(s.Little))
 		return
 	}
 	s.RequestsPerS = PerSecond(in.finished, ns)
@@ -474,19 +474,19 @@ func saySteady(s *Steady) []string {
 	}
 	out := fmt.Sprintf("Steady from %s s to %s s, with %s requests in flight. %s requests, %s prompt tokens and %s "+
 		"output tokens per second; %s sent and finished inside have the latencies.",
-		page.Number(s.Window.FromS), page.Number(s.Window.ToS), page.Number(*s.InFlight),
-		page.Number(*s.RequestsPerS), page.Number(*s.PromptTokensPerS), page.OrDash(s.OutputTokensPerS, page.Number),
-		page.Many(s.Inside, "request"))
+		doc.Number(s.Window.FromS), doc.Number(s.Window.ToS), doc.Number(*s.InFlight),
+		doc.Number(*s.RequestsPerS), doc.Number(*s.PromptTokensPerS), doc.OrDash(s.OutputTokensPerS, doc.Number),
+		doc.Many(s.Inside, "request"))
 	return []string{out}
 }
 
-func steadySection(s *Steady) page.Section {
-	sec := page.Section{Text: saySteady(s)}
+func steadySection(s *Steady) doc.Section {
+	sec := doc.Section{Text: saySteady(s)}
 	if len(sec.Text) > 0 {
 		sec.Title = "Steady state"
 	}
 	if rows := steadyRows(s); rows != nil {
-		sec.Tables = []page.Table{{Caption: "Latency in ms, of requests sent and finished inside", Head: latencyHead,
+		sec.Tables = []doc.Table{{Caption: "Latency in ms, of requests sent and finished inside", Head: latencyHead,
 			Rows: rows, HeadTerms: repeat(termOf("latencies of the steady state"), len(latencyHead))}}
 	}
 	return sec

@@ -6,7 +6,7 @@ import (
 	"io"
 
 	"reprise/replay/result"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 )
 
 // schema names the layout of a [Summary] as JSON.
@@ -357,7 +357,7 @@ func estimateNote(n, of int64) string {
 	case n == of:
 		return ", estimated"
 	}
-	return fmt.Sprintf(", estimated for %s of %s", page.Brief(n), page.Many(of, "request"))
+	return fmt.Sprintf(", estimated for %s of %s", doc.Brief(n), doc.Many(of, "request"))
 }
 
 // A Verdict says whether the numbers describe the server. It is false when the

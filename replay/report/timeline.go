@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"reprise/replay/result"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 	"reprise/trace/sample"
 )
 
@@ -78,8 +78,8 @@ func (t *timeline) seconds() float64 { return float64(t.width) / 1e9 }
 
 // series draws a value of each slot at its begin. With an end, a zero follows
 // the last slot, so that steps close.
-func (t *timeline) series(name string, f func(slot) float64, end bool) page.Series {
-	s := page.Series{Name: name}
+func (t *timeline) series(name string, f func(slot) float64, end bool) doc.Series {
+	s := doc.Series{Name: name}
 	for i := range t.slots {
 		s.X = append(s.X, float64(i)*t.seconds())
 		s.Y = append(s.Y, f(t.slots[i]))
@@ -92,13 +92,13 @@ func (t *timeline) series(name string, f func(slot) float64, end bool) page.Seri
 }
 
 // rate is a count of each slot per second.
-func (t *timeline) rate(name string, count func(slot) int64) page.Series {
+func (t *timeline) rate(name string, count func(slot) int64) doc.Series {
 	return t.series(name, func(s slot) float64 { return float64(count(s)) / t.seconds() }, true)
 }
 
 // largest draws the largest duration of each slot in its middle, where it has one.
-func (t *timeline) largest(name string, of func(slot) Span) page.Series {
-	var out page.Series
+func (t *timeline) largest(name string, of func(slot) Span) doc.Series {
+	var out doc.Series
 	all := t.series(name, func(s slot) float64 {
 		if d := of(s); d.OK {
 			return float64(d.NS) / 1e6
@@ -118,28 +118,28 @@ func (t *timeline) largest(name string, of func(slot) Span) page.Series {
 // Series are what the plots of [Page] draw, in seconds since the start of the
 // run, milliseconds and tokens. None has more than a few thousand points.
 type Series struct {
-	Input, Output, Wanted page.Series // token lengths, as bars
-	DuePerS, SentPerS     page.Series // requests per second over time
-	InFlight              page.Series // at the end of each bin
-	CoarseS               float64     // width of the bins of what follows
-	PromptPerS            page.Series // tokens per second, by the first token of a prompt
-	OutputPerS            page.Series // tokens per second, by the events of an output
-	Hits, HitsAllowed     page.Series // hit ratios over the time of sending, as shares
-	BinS                  float64     // width of the bins of time
+	Input, Output, Wanted doc.Series // token lengths, as bars
+	DuePerS, SentPerS     doc.Series // requests per second over time
+	InFlight              doc.Series // at the end of each bin
+	CoarseS               float64    // width of the bins of what follows
+	PromptPerS            doc.Series // tokens per second, by the first token of a prompt
+	OutputPerS            doc.Series // tokens per second, by the events of an output
+	Hits, HitsAllowed     doc.Series // hit ratios over the time of sending, as shares
+	BinS                  float64    // width of the bins of time
 
-	TTFTSent, TTFTDue    page.Series // cumulative distributions
-	E2ESent, E2EDue      page.Series
-	ITLChunk, ITLToken   page.Series
-	TPOT, Lag            page.Series
-	TTFTPoints, TTFTMax  page.Series // over the time of sending: sampled requests, slowest of each bin
-	E2EPoints            page.Series // of the same requests
-	LagPoints, LagMax    page.Series // over the due time, over the time of sending
-	Running, Waiting     page.Series // at the servers, over time, from here on
-	KVUse, ServerHits    page.Series // shares
-	Generated, Prefilled page.Series // tokens per second
-	Preempted            page.Series // per second
-	GPUUse, GPUPower     page.Series // share, watts
-	Sampled, SampledFrom int64       // requests drawn as points, and those that were sent
+	TTFTSent, TTFTDue    doc.Series // cumulative distributions
+	E2ESent, E2EDue      doc.Series
+	ITLChunk, ITLToken   doc.Series
+	TPOT, Lag            doc.Series
+	TTFTPoints, TTFTMax  doc.Series // over the time of sending: sampled requests, slowest of each bin
+	E2EPoints            doc.Series // of the same requests
+	LagPoints, LagMax    doc.Series // over the due time, over the time of sending
+	Running, Waiting     doc.Series // at the servers, over time, from here on
+	KVUse, ServerHits    doc.Series // shares
+	Generated, Prefilled doc.Series // tokens per second
+	Preempted            doc.Series // per second
+	GPUUse, GPUPower     doc.Series // share, watts
+	Sampled, SampledFrom int64      // requests drawn as points, and those that were sent
 
 	FirstSessions, SlowSessions *lanes // nil without sessions to draw
 }
@@ -220,9 +220,9 @@ func (t *timeline) coarse() *timeline {
 }
 
 // hits draws the hit ratios over time.
-func (t *timeline) hits(zeros bool) (measured, expected page.Series) {
+func (t *timeline) hits(zeros bool) (measured, expected doc.Series) {
 	measured.Name, expected.Name = "measured", "expected of a cache without limit"
-	put := func(s *page.Series, x float64, num, den int64) {
+	put := func(s *doc.Series, x float64, num, den int64) {
 		if den > 0 {
 			s.X, s.Y = append(s.X, x), append(s.Y, float64(num)/float64(den))
 		}
@@ -340,8 +340,8 @@ func (p *picks) drift() Span {
 
 // points draws a duration of the sampled requests, in milliseconds, over an
 // instant, in seconds.
-func (p *picks) points(name string, at func(pick) int64, of func(pick) Span) page.Series {
-	s := page.Series{Name: name}
+func (p *picks) points(name string, at func(pick) int64, of func(pick) Span) doc.Series {
+	s := doc.Series{Name: name}
 	for _, q := range p.held {
 		if d := of(q); d.OK {
 			s.X = append(s.X, float64(at(q))/1e9)

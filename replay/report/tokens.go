@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"reprise/replay/result"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 	"reprise/trace/usage"
 )
 
@@ -112,8 +112,8 @@ func (l *lengths) add(n int32) {
 }
 
 // series are the bars of the buckets that hold something.
-func (l *lengths) series(name string) page.Series {
-	s := page.Series{Name: name}
+func (l *lengths) series(name string) doc.Series {
+	s := doc.Series{Name: name}
 	for b, n := range l.counts {
 		if n == 0 {
 			continue

@@ -9,7 +9,7 @@ import (
 
 	"reprise/replay/result"
 	"reprise/trace"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 	"reprise/trace/textpage"
 )
 
@@ -51,9 +51,9 @@ func judge(s *Summary, limits Limits) Verdict {
 	why := "no request succeeded" + cause(s)
 	if r := &s.Requests; r.Rows == 0 && r.CoolDown > 0 {
 		why = fmt.Sprintf("all %s belong to the warm-up or the cool-down: measure for longer",
-			page.Many(r.all(), "request"))
+			doc.Many(r.all(), "request"))
 	} else if r.Rows == 0 && r.WarmUp > 0 {
-		why = fmt.Sprintf("all %s belong to the warm-up: measure for longer", page.Many(r.all(), "request"))
+		why = fmt.Sprintf("all %s belong to the warm-up: measure for longer", doc.Many(r.all(), "request"))
 	}
 	j.check(CodeNoSamples, against(float64(s.Requests.Succeeded), 1, "requests", s.Requests.Succeeded > 0),
 		"nothing was measured: %s", why)
@@ -73,23 +73,23 @@ func judge(s *Summary, limits Limits) Verdict {
 		"the run ended early: %s", run.EndedEarly)
 	n := max(run.NotSent, s.Requests.NotSent)
 	j.check(codeNotSent, atMost(float64(n), 0, "requests"), "%s of the workload %s never sent",
-		page.Many(n, "request"), page.Was(n))
+		doc.Many(n, "request"), doc.Was(n))
 	j.check(codeUnprepared, atMost(float64(run.Unprepared), 0, "requests"),
-		"no prompt could be made for %s of the workload: %s", page.Many(run.Unprepared, "row"), run.Unready)
+		"no prompt could be made for %s of the workload: %s", doc.Many(run.Unprepared, "row"), run.Unready)
 	if counted := s.Tokens.OutputSources[result.FromTokenizer]; run.Guessed {
 		j.check(codeGuessed, atMost(float64(counted), 0, "requests"),
 			"the server sent no usage for %s, whose output was counted by %s: nobody said that it is the server's "+
 				"tokenizer, so TPOT and output tokens per second are guesses. Name it with --tokenizer",
-			page.Many(counted, "request"), run.Tokenizer)
+			doc.Many(counted, "request"), run.Tokenizer)
 	}
 	due, all := run.Requests+run.Unprepared, s.Requests.all()
 	j.check(codeRowsMissing, against(float64(all), float64(due), "requests", due <= all),
-		"there are results of %s, but the run had %s", page.Many(all, "request"), page.Brief(due))
+		"there are results of %s, but the run had %s", doc.Many(all, "request"), doc.Brief(due))
 	if len(run.Shards) > 0 {
 		apart, furthest := result.StartedApart(run.Shards)
 		j.check(codeShards, atMost(float64(apart), 0, "shards"),
 			"%s of %d started at another time than the others, by up to %v: the load was never whole",
-			page.Many(int64(apart), "shard"), len(run.Shards), furthest.Round(time.Second))
+			doc.Many(int64(apart), "shard"), len(run.Shards), furthest.Round(time.Second))
 	}
 	return Verdict{Trustworthy: len(j.reasons) == 0, Reasons: j.reasons, Loosened: limits.Loosened(), Checks: j.checks}
 }
@@ -146,20 +146,20 @@ func (j *judgement) lag(s *Summary, limits Limits) {
 		value, what := c.value, fmt.Sprintf("the %s of the send lag", c.name)
 		if value == nil {
 			value, what = lag.Max, fmt.Sprintf("the largest send lag of %s, too few for a %s,",
-				page.Many(lag.Count, "request"), c.name)
+				doc.Many(lag.Count, "request"), c.name)
 		}
 		if value == nil {
 			j.check(c.code, unmeasured(ms(c.limit), "ms"), "")
 			continue
 		}
 		j.check(c.code, atMost(*value, ms(c.limit), "ms"), "%s is %s ms; the limit is %s ms", what,
-			page.Beside(*value, ms(c.limit)), page.Number(ms(c.limit)))
+			doc.Beside(*value, ms(c.limit)), doc.Number(ms(c.limit)))
 	}
 	limit := ms(limits.LagDrift)
 	if d := s.LagDriftMS; d != nil {
 		j.check(codeLagDrift, atMost(*d, limit, "ms"),
 			"the median send lag grew by %s ms from the first to the last quarter of the run; the limit is %s ms",
-			page.Beside(*d, limit), page.Number(limit))
+			doc.Beside(*d, limit), doc.Number(limit))
 	} else {
 		j.check(codeLagDrift, unmeasured(limit, "ms"), "")
 	}
@@ -191,12 +191,12 @@ func (j *judgement) stalls(s *Summary, limits Limits) {
 			return
 		}
 		j.check(code, atMost(*share, limit, "share"), format,
-			append([]any{page.Percent(*share)}, append(args, page.Percent(limit))...)...)
+			append([]any{doc.Percent(*share)}, append(args, doc.Percent(limit))...)...)
 	}
 	var seen []string // what of the client's own delays was seen
 	if r := s.Run.Stalls; r != nil {
-		seen = append(seen, fmt.Sprintf("%s, the longest %s ms", page.Many(r.Count, "stall"),
-			page.Number(float64(r.LongestNS)/1e6)))
+		seen = append(seen, fmt.Sprintf("%s, the longest %s ms", doc.Many(r.Count, "stall"),
+			doc.Number(float64(r.LongestNS)/1e6)))
 	}
 	ttft := "client stalls were %s of the times to first token, in %s of %s (%s), and TTFT may be too long by that; " +
 		"the limit is %s"
@@ -211,10 +211,10 @@ func (j *judgement) stalls(s *Summary, limits Limits) {
 	case r.Delay.Max != nil:
 		ttft = strings.Replace(ttft, "stalls", "stalls and late reads", 1)
 		gap = strings.Replace(gap, "stalls", "stalls and late reads", 1)
-		seen = append(seen, "the latest read "+page.Number(*r.Delay.Max)+" ms after the kernel had the data")
+		seen = append(seen, "the latest read "+doc.Number(*r.Delay.Max)+" ms after the kernel had the data")
 	}
 	check(codeStalledTTFT, stalled.TTFTShare, limits.StallTTFT, ttft,
-		page.Brief(stalled.StalledRequests), page.Many(s.Requests.Succeeded, "request"), strings.Join(seen, "; "))
+		doc.Brief(stalled.StalledRequests), doc.Many(s.Requests.Succeeded, "request"), strings.Join(seen, "; "))
 	check(codeStalledGap, stalled.GapP99Share, limits.StallGap, gap, strings.Join(seen, "; "))
 	// The share of all times to first token is about the mean. By chance, stalls may meet
 	// more of the first and last tokens than of the time, and p99 consists of those.
@@ -241,7 +241,7 @@ func (j *judgement) stalls(s *Summary, limits Limits) {
 		}
 		j.check(c.code, atMost(*c.late, limit, "ms"),
 			"%s tokens were read %s ms late at p99 (%s), and p99 of %s is too long by that; the limit is %s ms",
-			c.what, page.Beside(*c.late, limit), strings.Join(seen, "; "), c.metric, page.Number(limit))
+			c.what, doc.Beside(*c.late, limit), strings.Join(seen, "; "), c.metric, doc.Number(limit))
 	}
 }
 
@@ -255,15 +255,15 @@ func (j *judgement) machine(s *Summary, limits Limits) {
 	if c := run.CPU; c != nil {
 		if c.QuotaCores > 0 && c.QuotaCores < cores {
 			cores = c.QuotaCores
-			had = fmt.Sprintf("the %s cores that its control group allows", page.Number(cores))
+			had = fmt.Sprintf("the %s cores that its control group allows", doc.Number(cores))
 		}
 		if c.ThrottledNS > 0 {
-			had += fmt.Sprintf(", throttled in %s for %s ms in all", page.Many(c.Throttled, "period"),
-				page.Number(ms(time.Duration(c.ThrottledNS))))
+			had += fmt.Sprintf(", throttled in %s for %s ms in all", doc.Many(c.Throttled, "period"),
+				doc.Number(ms(time.Duration(c.ThrottledNS))))
 		}
 		if share := c.StealShare; share != nil && *share > 0 {
 			cores *= 1 - min(*share, 0.999)
-			had += fmt.Sprintf(", %s of the machine's time stolen by its host", page.Percent(*share))
+			had += fmt.Sprintf(", %s of the machine's time stolen by its host", doc.Percent(*share))
 		}
 	}
 	if cores > 0 && run.ClientCPU > 0 {
@@ -271,7 +271,7 @@ func (j *judgement) machine(s *Summary, limits Limits) {
 		cpu = against(share, limits.CPU, "share", share < limits.CPU)
 	}
 	j.check(codeCPU, cpu, "the client used %.2f of %s; from %s on, its own waiting is in the latencies", run.ClientCPU,
-		had, page.Percent(limits.CPU))
+		had, doc.Percent(limits.CPU))
 	stalled := run.StalledNS
 	if r := run.Stalls; r != nil && s.Stalled != nil && r.Count == int64(len(r.Intervals)) &&
 		stalled <= r.LongestNS+stallsApart {
@@ -292,7 +292,7 @@ func (j *judgement) machine(s *Summary, limits Limits) {
 				"limit is %s ms"},
 	} {
 		value, limit := ms(time.Duration(c.value)), ms(c.limit)
-		j.check(c.code, atMost(value, limit, "ms"), c.words, page.Beside(value, limit), page.Number(limit))
+		j.check(c.code, atMost(value, limit, "ms"), c.words, doc.Beside(value, limit), doc.Number(limit))
 	}
 }
 
@@ -307,24 +307,24 @@ func (j *judgement) outcomes(s *Summary, limits Limits) {
 			return
 		}
 		j.check(code, atMost(*part, limit, "share"), format+", %s %s; the limit is %s",
-			append(args, page.Percent(*part), whole, page.Percent(limit))...)
+			append(args, doc.Percent(*part), whole, doc.Percent(limit))...)
 	}
 	ended := r.Succeeded + r.Failed
 	if run.Simulated == "" {
 		share(codeHeldBack, run.HeldBack, max(run.Requests, r.all(), run.HeldBack), limits.HeldBack, workload,
-			"%s waited for the limit of %d in flight, so the client shaped the load", page.Many(run.HeldBack,
+			"%s waited for the limit of %d in flight, so the client shaped the load", doc.Many(run.HeldBack,
 				"request"), run.InFlightLimit)
 		share(codeConnect, r.Unconnected, ended, limits.Connect, those, "%s found no connection",
-			page.Many(r.Unconnected, "request"))
+			doc.Many(r.Unconnected, "request"))
 		share(CodeRefused, r.Refused, ended, limits.Refused, those, "the server refused %s with 429 or 503",
-			page.Many(r.Refused, "request"))
+			doc.Many(r.Refused, "request"))
 	}
-	share(CodeErrors, r.Failed, ended, limits.Errors, those, "%s failed", page.Many(r.Failed, "request"))
+	share(CodeErrors, r.Failed, ended, limits.Errors, those, "%s failed", doc.Many(r.Failed, "request"))
 	if n := len(j.reasons); n > 0 && j.reasons[n-1].Code == CodeErrors {
 		j.reasons[n-1].Text += cause(s)
 	}
 	share(CodeSkipped, run.Skipped, run.Skipped+r.Rows, limits.Errors, workload,
-		"%s %s not sent since a turn before failed", page.Many(run.Skipped, "later turn"), page.Was(run.Skipped))
+		"%s %s not sent since a turn before failed", doc.Many(run.Skipped, "later turn"), doc.Was(run.Skipped))
 }
 
 // delivered checks what came of what was asked for. The rate is held by the limits on the send
@@ -336,7 +336,7 @@ func (j *judgement) delivered(s *Summary, limits Limits) {
 			j.check(code, unmeasured(limit, "share"), "")
 			return
 		}
-		j.check(code, atMost(*off, limit, "share"), format+"; the limit is %s", append(args, page.Percent(limit))...)
+		j.check(code, atMost(*off, limit, "share"), format+"; the limit is %s", append(args, doc.Percent(limit))...)
 	}
 
 	impossible := &ImpossibleCounts{}
@@ -356,7 +356,7 @@ func (j *judgement) delivered(s *Summary, limits Limits) {
 	share(codePrompts, prompts, limits.Prompt,
 		"the server %s, %s off in all: name its tokenizer with --tokenizer, by name or as the path of its "+
 			"tokenizer.json, and what its template adds with --set template-tokens", how,
-		page.OrDash(prompts, page.Percent))
+		doc.OrDash(prompts, doc.Percent))
 
 	outputs := s.Tokens.OutputMiss.share()
 	if string(run.Sampling["ignore_eos"]) != "true" || run.Prompts == result.PromptsVerbatim {
@@ -368,15 +368,15 @@ func (j *judgement) delivered(s *Summary, limits Limits) {
 	}
 	share(codeOutputs, outputs, limits.Output,
 		"answers had %s %s output tokens than were asked for: the server did not keep to ignore_eos and min_tokens. "+
-			"Use one that does, or let it end its answers by itself with --force-output=false", page.OrDash(outputs,
-			page.Percent), fewer)
+			"Use one that does, or let it end its answers by itself with --force-output=false", doc.OrDash(outputs,
+			doc.Percent), fewer)
 
 	extra := s.extraHits()
 	if prompts != nil && !atMost(*prompts, limits.Prompt, "share").Holds {
 		extra = nil // what was expected counts tokens that the server does not have
 	}
 	share(codeExtraHits, extra, limits.ExtraHits,
-		"%s more cache hits than expected: %s", page.OrDash(extra, page.PercentagePoints), warmCause(run))
+		"%s more cache hits than expected: %s", doc.OrDash(extra, doc.PercentagePoints), warmCause(run))
 }
 
 // saidBy are the warnings of what a reason of the verdict says already.
@@ -486,11 +486,11 @@ func inUnit(v *float64, unit string) string {
 	case v == nil:
 		return "–"
 	case unit == "share":
-		return page.Percent(*v)
+		return doc.Percent(*v)
 	case unit == "requests" || unit == "shards":
-		return page.Brief(int64(*v))
+		return doc.Brief(int64(*v))
 	}
-	return page.Number(*v) + " " + unit
+	return doc.Number(*v) + " " + unit
 }
 
 // causes say what the classes of failure mean, for those who read a verdict.
@@ -526,7 +526,7 @@ func cause(s *Summary) string {
 			if e.Says != "" {
 				says += fmt.Sprintf(". The server says: %q", textpage.Plain(e.Says))
 			}
-			return fmt.Sprintf("; %s as %s: %s", page.Brief(e.Count), e.Class, says)
+			return fmt.Sprintf("; %s as %s: %s", doc.Brief(e.Count), e.Class, says)
 		}
 	}
 	return ""

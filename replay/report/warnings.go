@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"reprise/replay/result"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 	"reprise/trace/textpage"
 )
 
@@ -62,7 +62,7 @@ func warnings(s *Summary, counts *tokenCounts, zeros bool) []Warning {
 		"the server reports cached tokens but never a zero, so a missing count was taken as none (as vLLM means it)")
 	ratios := s.Cache.Measured != nil || s.Cache.Expected != nil
 	warn(ratios && s.Cache.RowsLeftOut > 0, warnCacheRows,
-		"the hit ratios leave out %s without the counts that they need", page.Many(s.Cache.RowsLeftOut,
+		"the hit ratios leave out %s without the counts that they need", doc.Many(s.Cache.RowsLeftOut,
 			"successful request"))
 	warn(s.Cache.Block == nil && s.Requests.Succeeded > 0 && s.Run.Read == nil, warnNoBlockSize,
 		"the server's block size is not known, so no hit ratio can be expected of it")
@@ -70,24 +70,24 @@ func warnings(s *Summary, counts *tokenCounts, zeros bool) []Warning {
 		"a closed loop sends only as fast as the server answers: a server that is saturated gets less load and its "+
 			"waiting does not show, so these latencies are not those of users, who come on their own account")
 	warn(s.Run.Skipped > 0, warnSkipped,
-		"%s %s not sent, since a turn before failed: sessions ended sooner than in the source", page.Many(s.Run.Skipped,
-			"later turn"), page.Was(s.Run.Skipped))
+		"%s %s not sent, since a turn before failed: sessions ended sooner than in the source", doc.Many(s.Run.Skipped,
+			"later turn"), doc.Was(s.Run.Skipped))
 	warn(s.Run.ReadLate > 0, warnReadLate,
 		"%s %s due before %s could be read, since too many rows waited for their parents; each was sent late and "+
 			"counts as such",
-		page.Many(s.Run.ReadLate, "row"), page.Was(s.Run.ReadLate), it(s.Run.ReadLate))
+		doc.Many(s.Run.ReadLate, "row"), doc.Was(s.Run.ReadLate), it(s.Run.ReadLate))
 	if p := s.Run.Selection; p != nil && p.Prime != nil {
 		warn(p.Prime.Failed > 0, warnPrime,
 			"%s of the %s that prime the cache failed, so that it held less than meant when the run began",
-			page.Brief(p.Prime.Failed), page.Many(p.Prime.Prompts, "prompt"))
+			doc.Brief(p.Prime.Failed), doc.Many(p.Prime.Prompts, "prompt"))
 	}
 	serverWarnings(s, warn)
 	warn(counts.promptsCut > 0, warnPromptCut,
 		"the server counted far fewer tokens than were sent in %s, and reported no error: it cut prompts silently, "+
-			"so less was computed than the workload asks", page.Many(counts.promptsCut, "request"))
+			"so less was computed than the workload asks", doc.Many(counts.promptsCut, "request"))
 	warn(counts.outputsLonger > 0, warnOutputLonger,
 		"%s %s longer than the most that was asked for: the server does not keep to max_tokens",
-		page.Many(counts.outputsLonger, "output"), page.Was(counts.outputsLonger))
+		doc.Many(counts.outputsLonger, "output"), doc.Was(counts.outputsLonger))
 	for _, says := range s.Run.Adapted {
 		warn(true, warnAdapted, "requests are not as asked: %s", textpage.Plain(says))
 	}
@@ -104,7 +104,7 @@ func warnings(s *Summary, counts *tokenCounts, zeros bool) []Warning {
 		}
 		warn(latencies && !failures, warnContract,
 			"latencies are of requests that succeeded, and the contract has no clause about error_rate or goodput: "+
-				"%s could not break it", page.Many(s.Requests.Failed, "failed request"))
+				"%s could not break it", doc.Many(s.Requests.Failed, "failed request"))
 	}
 	return out
 }
@@ -120,23 +120,23 @@ func tokenWarnings(s *Summary, warn func(when bool, code, format string, args ..
 		template = ": what the server's template adds could not be measured and is not in it"
 		if n := s.Run.Overhead; n > 0 {
 			template = fmt.Sprintf(": what the server's template adds could not be measured, and was given as %s",
-				page.Many(int64(n), "token"))
+				doc.Many(int64(n), "token"))
 		}
 	}
 	if byTokenizer > 0 {
 		estimates = "; a tokenizer's counts are estimates, and so is what rests on them: TPOT, token ITL and output " +
 			"tokens per second"
-		lengths = fmt.Sprintf("; %s of the lengths %s estimated", page.Brief(byTokenizer), page.Was(byTokenizer))
+		lengths = fmt.Sprintf("; %s of the lengths %s estimated", doc.Brief(byTokenizer), doc.Was(byTokenizer))
 	}
 
 	other := otherTokenizer(s)
 	warn(other != "", warnTokenizer,
 		"the server counted %s, in %s: name its tokenizer with --tokenizer, by name or as the path of its "+
 			"tokenizer.json. Prompts had other lengths than the workload's, and shared other prefixes",
-		other, page.Many(p.Compared, "request"))
+		other, doc.Many(p.Compared, "request"))
 	warn(p.SumAbs > 0 && other == "", warnPromptLength,
 		"the server counted other prompt lengths than wanted in %s: by %s in all, by at most %d",
-		page.Many(p.More+p.Fewer, "request"), page.Many(p.SumAbs, "token"), p.MaxAbs)
+		doc.Many(p.More+p.Fewer, "request"), doc.Many(p.SumAbs, "token"), p.MaxAbs)
 
 	var impossibleInput int64
 	if t.Impossible != nil {
@@ -146,16 +146,16 @@ func tokenWarnings(s *Summary, warn func(when bool, code, format string, args ..
 	warn(unreported > 0, warnNoPromptUsage,
 		"the server did not report prompt tokens for %s; their prompts count as the workload asked, which is "+
 			"an estimate%s",
-		page.Many(unreported, "request"), template)
+		doc.Many(unreported, "request"), template)
 
 	warn(o.SumAbs > 0, warnOutputLength,
 		"%s %s shorter than wanted and %s longer: by %s in all, by at most %d%s",
-		page.Many(o.Fewer, "output"), page.Was(o.Fewer), page.Brief(o.More), page.Many(o.SumAbs, "token"),
+		doc.Many(o.Fewer, "output"), doc.Was(o.Fewer), doc.Brief(o.More), doc.Many(o.SumAbs, "token"),
 		o.MaxAbs, lengths)
 	warn(t.OutputSources[result.FromUsage]+t.OutputSources[impossible] < ok, warnOutputCounted,
 		"output tokens come from the server's usage for %s, from a tokenizer for %s, and from neither for %s%s",
-		page.Many(t.OutputSources[result.FromUsage], "request"), page.Brief(byTokenizer),
-		page.Brief(t.OutputSources["none"]+t.OutputSources["other"]), estimates)
+		doc.Many(t.OutputSources[result.FromUsage], "request"), doc.Brief(byTokenizer),
+		doc.Brief(t.OutputSources["none"]+t.OutputSources["other"]), estimates)
 }
 
 // untimedWarnings say which answers did not come token by token.
@@ -170,12 +170,12 @@ func (l *latencies) untimedWarnings() []Warning {
 			Text: fmt.Sprintf("ITL and TPOT were not measured: something between client and server buffers (%s of %s "+
 				"came %s), such as a proxy or a gateway. TTFT is the time until the answer was whole. Switch its "+
 				"buffering off, or send to the server itself",
-				page.Brief(n), page.Many(l.several, "answer"), how)}}
+				doc.Brief(n), doc.Many(l.several, "answer"), how)}}
 	case l.inPieces > 0:
 		return []Warning{{Code: warnPieces,
 			Text: fmt.Sprintf("ITL and TPOT leave out %s of %s: their tokens came %s, which does not tell the times "+
 				"between them",
-				page.Brief(n), page.Many(l.several, "answer"), how)}}
+				doc.Brief(n), doc.Many(l.several, "answer"), how)}}
 	}
 	return nil
 }
@@ -196,7 +196,7 @@ func serverWarnings(s *Summary, warn func(when bool, code, format string, args .
 		text)
 	if v := s.Servers; v != nil {
 		warn(v.Restarts > 0, warnRestart, "%s of the servers fell during the run: a server started anew",
-			page.Many(int64(v.Restarts), "counter"))
+			doc.Many(int64(v.Restarts), "counter"))
 	}
 	if st := r.Server; st != nil && st.Scraped != nil {
 		for _, t := range st.Scraped.Targets {
@@ -205,17 +205,17 @@ func serverWarnings(s *Summary, warn func(when bool, code, format string, args .
 					"the page of target %s has %s: --scrape names another page, --set scrape-metric a prefix to keep",
 					textpage.Plain(t.Target), textpage.Plain(says))
 			}
-			warn(t.Failed > 0, warnUnmeasured, "%s of target %s failed: %s", page.Many(t.Failed, "scrape"),
+			warn(t.Failed > 0, warnUnmeasured, "%s of target %s failed: %s", doc.Many(t.Failed, "scrape"),
 				textpage.Plain(t.Target), classes(t.Failures))
 		}
 		warn(st.Scraped.Dropped > 0, warnSeries, "%s of series beyond the first %s were dropped",
-			page.Many(st.Scraped.Dropped, "sample"), page.Brief(int64(st.Scraped.Limit)))
+			doc.Many(st.Scraped.Dropped, "sample"), doc.Brief(int64(st.Scraped.Limit)))
 	}
 	if st := r.Server; st != nil && st.Prometheus != nil {
 		warn(st.Prometheus.Failed > 0, warnUnmeasured, "%s of the Prometheus server failed: %s",
-			page.Many(st.Prometheus.Failed, "answer"), classes(st.Prometheus.Failures))
+			doc.Many(st.Prometheus.Failed, "answer"), classes(st.Prometheus.Failures))
 		warn(st.Prometheus.Dropped > 0, warnSeries, "%s of Prometheus' series beyond a limit were dropped",
-			page.Many(st.Prometheus.Dropped, "sample"))
+			doc.Many(st.Prometheus.Dropped, "sample"))
 	}
 	// Of prompts with other tokens than were wanted, and of blocks of another size, the
 	// difference says nothing about what the caches held.
@@ -227,7 +227,7 @@ func serverWarnings(s *Summary, warn func(when bool, code, format string, args .
 			"the servers found more of the prompts in their caches than was expected, by %s: in %s the reply may "+
 				"encode to other tokens than were generated, and what is found of it after the first such token is "+
 				"not expected",
-			page.PercentagePoints(deref(s.Cache.Difference)), page.Many(r.Thread.Recoded, "prompt"))
+			doc.PercentagePoints(deref(s.Cache.Difference)), doc.Many(r.Thread.Recoded, "prompt"))
 		more = false
 	}
 	cold := r.Cache != nil && (r.Cache.Done == result.CacheSalt || r.Cache.Done == result.CacheReset ||
@@ -235,18 +235,18 @@ func serverWarnings(s *Summary, warn func(when bool, code, format string, args .
 	warn(more && r.Simulated != "", warnGeneratedHits,
 		"the simulated engines found more of the prompts in their caches than earlier prompts had brought there, by "+
 			"%s: the expected hit ratio leaves out what the engines generated, and a turn that repeats the answer "+
-			"before it finds that too", page.PercentagePoints(deref(s.Cache.Difference)))
+			"before it finds that too", doc.PercentagePoints(deref(s.Cache.Difference)))
 	warn(more && r.Simulated == "" && r.Prompts == result.PromptsVerbatim, warnForeignHits,
 		"the servers found more of the prompts in their caches than the workload says that this run had sent, by %s: "+
 			"real prompts share more than whole blocks of %s, and what was generated, or the caches were warm from "+
-			"earlier runs", page.PercentagePoints(deref(s.Cache.Difference)), page.Many(int64(r.BlockSize), "token"))
+			"earlier runs", doc.PercentagePoints(deref(s.Cache.Difference)), doc.Many(int64(r.BlockSize), "token"))
 	warn(more && r.Simulated == "" && r.Prompts != result.PromptsVerbatim && cold, warnForeignHits,
 		"the servers found more of the prompts in their caches than this run had sent, by %s, though the caches were "+
 			"cold: others send the same prompts, or the server counts in another way",
-		page.PercentagePoints(deref(s.Cache.Difference)))
+		doc.PercentagePoints(deref(s.Cache.Difference)))
 	warn(more && r.Simulated == "" && r.Prompts != result.PromptsVerbatim && !cold, warnForeignHits,
 		"the servers found more of the prompts in their caches than this run had sent, by %s: the cache was warm "+
-			"from earlier runs; use --cache salted", page.PercentagePoints(deref(s.Cache.Difference)))
+			"from earlier runs; use --cache salted", doc.PercentagePoints(deref(s.Cache.Difference)))
 }
 
 // otherTokenizer says how a server counts prompts that has another tokenizer than they
@@ -266,7 +266,7 @@ func otherTokenizer(s *Summary) string {
 		wanted, word = s.Tokens.Prompt+p.SumAbs, "fewer"
 	}
 	if share := float64(p.SumAbs) / float64(max(wanted, 1)); share >= 0.03 {
-		return fmt.Sprintf("%s %s tokens than %s", page.Percent(share), word, name)
+		return fmt.Sprintf("%s %s tokens than %s", doc.Percent(share), word, name)
 	}
 	return ""
 }
@@ -282,7 +282,7 @@ func deref(f *float64) float64 {
 func classes(n map[string]int64) string {
 	var all []string
 	for class, k := range n {
-		all = append(all, fmt.Sprintf("%s %s", page.Brief(k), textpage.Plain(class)))
+		all = append(all, fmt.Sprintf("%s %s", doc.Brief(k), textpage.Plain(class)))
 	}
 	slices.Sort(all)
 	return strings.Join(all, ", ")
@@ -310,7 +310,7 @@ func fewSamples(s *Summary) []Warning {
 			labels = []string{"every latency"}
 		}
 		if len(w.Metrics) > 0 {
-			w.Text = fmt.Sprintf("no %s below %s samples: %s", p.name, page.Brief(p.needed), strings.Join(labels, ", "))
+			w.Text = fmt.Sprintf("no %s below %s samples: %s", p.name, doc.Brief(p.needed), strings.Join(labels, ", "))
 			out = append(out, w)
 		}
 	}
@@ -352,8 +352,8 @@ func Extrapolation(beyond []result.Beyond) string {
 	var parts []string
 	for _, b := range beyond {
 		if word := boundWords[b.Bound]; word != "" && b.Covers > 0 {
-			parts = append(parts, fmt.Sprintf(word, page.Count(int64(b.Reached)))+fmt.Sprintf(" (%s × %s)",
-				page.Number(float64(b.Reached)/float64(b.Covers)), page.Count(int64(b.Covers))))
+			parts = append(parts, fmt.Sprintf(word, doc.Count(int64(b.Reached)))+fmt.Sprintf(" (%s × %s)",
+				doc.Number(float64(b.Reached)/float64(b.Covers)), doc.Count(int64(b.Covers))))
 		}
 	}
 	if len(parts) == 0 {

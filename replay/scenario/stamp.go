@@ -9,7 +9,7 @@ import (
 	"reprise/replay/report"
 	"reprise/replay/result"
 	"reprise/trace"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 )
 
 // Rules about what is found when a run is over, by the names that broken ones have.
@@ -76,16 +76,16 @@ func (s *Scenario) Stamp(run *result.Run, results trace.Reader[result.Result]) e
 		duration := run.Plan.DurationNS
 		switch {
 		case l == nil || l.Min < int64(p.Live):
-			broke(ruleSessions, page.Many(int64(p.Live), "live session")+" at every instant",
+			broke(ruleSessions, doc.Many(int64(p.Live), "live session")+" at every instant",
 				"%d at the least", deref(l).Min)
 		case duration > 0 && l.ToNS < duration:
-			broke(ruleSessions, page.Many(int64(p.Live), "live session")+" until the time is over",
+			broke(ruleSessions, doc.Many(int64(p.Live), "live session")+" until the time is over",
 				"none was left to start after %v", time.Duration(l.ToNS).Round(time.Second))
 		}
 	}
 	exceeds := func(rule string, n int64, limit float64, what string) {
 		if limit >= 0 && float64(n) > limit*float64(counts.answers) {
-			broke(rule, page.Percent(limit)+" at most", "%d of %s %s", n, page.Many(counts.answers, "answer"), what)
+			broke(rule, doc.Percent(limit)+" at most", "%d of %s %s", n, doc.Many(counts.answers, "answer"), what)
 		}
 	}
 	exceeds(ruleTooLong, counts.tooLong, s.Limits.TooLong, "refused a prompt that does not fit the context")

@@ -10,7 +10,7 @@ import (
 
 	"reprise/synth"
 	"reprise/trace"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 	"reprise/trace/profile"
 )
 
@@ -175,12 +175,12 @@ func (c *comparison) warn(ref, cand *Signature) {
 				s.joined, s.meta.BlockSize, s.name, s.size)
 		}
 		if s.failed > 0 {
-			add("failed_rows", "%s of %s rows of the %s failed; they are left out", page.Count(s.failed),
-				page.Count(s.read), s.name)
+			add("failed_rows", "%s of %s rows of the %s failed; they are left out", doc.Count(s.failed),
+				doc.Count(s.read), s.name)
 		}
 		if w := s.warmUp(); w > 0 {
 			add("warm_up", "the first %s s of the %s are warm-up: they fill the cache and are left out",
-				page.Number(inSeconds(w)), s.name)
+				doc.Number(inSeconds(w)), s.name)
 		}
 		if s.meta.Timing != "" {
 			add("made_up_times", "the times of the %s were made up: measures of arrivals, gaps and reuse times "+
@@ -189,34 +189,34 @@ func (c *comparison) warn(ref, cand *Signature) {
 		if s.tally.sample.shift > 0 {
 			add("sampled_requests", "the %s has more than %s requests: correlations and the two-dimensional distance "+
 				"use a sample of %s",
-				s.name, page.Count(int64(s.limits.rows)), page.Count(int64(len(s.tally.sample.rows))))
+				s.name, doc.Count(int64(s.limits.rows)), doc.Count(int64(len(s.tally.sample.rows))))
 		}
 		if s.tally.pairs.shift > 0 {
 			add("sampled_pairs", "the %s has more than %s pairs of lengths: the pair match is of one in %d of them, "+
 				"the same on both sides",
-				s.name, page.Count(int64(s.limits.pairs)), uint64(1)<<s.tally.pairs.shift)
+				s.name, doc.Count(int64(s.limits.pairs)), uint64(1)<<s.tally.pairs.shift)
 		}
 		if k := s.tally.kept; k.more {
 			add("first_requests", "the %s is long: links, routing, queues, the rate of tokens and copies are of its "+
 				"first %s requests, routing of as many of these as have %s blocks",
-				s.name, page.Count(int64(len(k.at))), page.Count(int64(k.limit.routed)))
+				s.name, doc.Count(int64(len(k.at))), doc.Count(int64(k.limit.routed)))
 		}
 		if n := s.tally.oneIn; n > 0 {
 			add("sampled_trees", "the %s has more than %s distinct blocks: inferred sessions, the longest too, are "+
 				"of one in %d prefix trees, whole, and times to reuse of as many blocks",
-				s.name, page.Count(profile.DefaultExactBlocks), n)
+				s.name, doc.Count(profile.DefaultExactBlocks), n)
 		}
 		if s.tally.sampledCurve {
 			add("sampled_curve", "the %s has more than %s distinct blocks: its LRU curve is estimated from a "+
 				"sample of them", s.name,
-				page.Count(curveExact))
+				doc.Count(curveExact))
 		}
 	}
 	if n := ref.tally.requests; n < synth.FewRequests &&
 		strings.HasPrefix(cand.meta.SourceFormat, synth.GeneratedSource) {
 		add("few_requests", "the reference has %s requests: a model needs %s or more; with fewer, some limits "+
 			"usually fail",
-			page.Count(n), page.Count(synth.FewRequests))
+			doc.Count(n), doc.Count(synth.FewRequests))
 	}
 	if ref.meta.Tokenizer != cand.meta.Tokenizer && ref.meta.Tokenizer != "" && cand.meta.Tokenizer != "" {
 		add("tokenizers", "the two were counted with different tokenizers")

@@ -13,8 +13,8 @@ import (
 	"unicode/utf8"
 
 	"reprise/trace"
+	"reprise/trace/doc/pagetest"
 	"reprise/trace/longtest"
-	"reprise/trace/page/pagetest"
 	"reprise/trace/profile"
 	"reprise/trace/textpage"
 )

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"reprise/trace/page"
+	"reprise/trace/doc"
 )
 
 // measureAbout is what there is to know of a measure.
@@ -47,13 +47,13 @@ func (f measureForm) print(v *float64) string {
 	case v == nil:
 		return noValue
 	case f == asNumber:
-		return page.Number(*v)
+		return doc.Number(*v)
 	case f == asCount:
-		return page.Count(int64(*v))
+		return doc.Count(int64(*v))
 	case f == asPercent:
-		return page.Percent(*v)
+		return doc.Percent(*v)
 	}
-	return page.Number(*v)
+	return doc.Number(*v)
 }
 
 // catalogue lists the measures in their order. The limits are what synthesis of two

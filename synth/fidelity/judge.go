@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"reprise/trace"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 	"reprise/trace/profile"
 )
 
@@ -109,11 +109,11 @@ func Off(checks []Check) string {
 		}
 		off := "missing"
 		if c.Value != nil {
-			off = page.Beside(*c.Value, c.Limit)
+			off = doc.Beside(*c.Value, c.Limit)
 		}
 		said = append(said, fmt.Sprintf("%s %s (limit %s)", c.Name, off, strconv.FormatFloat(c.Limit, 'g', -1, 64)))
 	}
-	return fmt.Sprintf("%d of %s %s beyond %s: %s", len(failed), page.Many(int64(len(applied)), "figure"),
+	return fmt.Sprintf("%d of %s %s beyond %s: %s", len(failed), doc.Many(int64(len(applied)), "figure"),
 		agree(len(failed), "is", "are"), agree(len(failed), "its limit", "their limits"), strings.Join(said, ", "))
 }
 

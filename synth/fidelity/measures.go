@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"reprise/trace"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 	"reprise/trace/profile"
 )
 
@@ -215,7 +215,7 @@ func (s *arrivalSide) unusable(scale int, width float64) string {
 		return fmt.Sprintf("fewer than %d windows in the %s", leastWindows, s.name)
 	case s.Clock != nil && width < leastTicks*s.Clock.TickS*(1-tickSlack):
 		return fmt.Sprintf("below %d ticks of the %s's clock, %s s each", leastTicks, s.name,
-			page.Number(s.Clock.TickS))
+			doc.Number(s.Clock.TickS))
 	case *idc == 0:
 		return fmt.Sprintf("0 in the %s", s.name)
 	}

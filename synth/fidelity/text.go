@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"reprise/trace/page"
+	"reprise/trace/doc"
 	"reprise/trace/textpage"
 )
 
@@ -20,9 +20,9 @@ func (f Report) WriteText(w io.Writer, checks []Check, o textpage.Options) error
 }
 
 // measureTable has a row for each of these measures, with its check where there is one.
-func measureTable(measures []Measure, checks []Check) page.Table {
-	t := page.Table{Head: []string{"measure", "reference", "candidate", "distance", "limit", "check"},
-		Align: []page.Align{page.Left, page.Right, page.Right, page.Right, page.Right, page.Left}}
+func measureTable(measures []Measure, checks []Check) doc.Table {
+	t := doc.Table{Head: []string{"measure", "reference", "candidate", "distance", "limit", "check"},
+		Align: []doc.Align{doc.Left, doc.Right, doc.Right, doc.Right, doc.Right, doc.Left}}
 	for i := range measures {
 		m := &measures[i]
 		about := aboutMeasure(m.Name)
@@ -32,7 +32,7 @@ func measureTable(measures []Measure, checks []Check) page.Table {
 			if c := &checks[j]; c.Name == m.Name {
 				row[4], row[5] = strconv.FormatFloat(c.Limit, 'g', -1, 64), c.result()
 				if m.Distance != nil {
-					row[3] = page.Beside(*m.Distance, c.Limit)
+					row[3] = doc.Beside(*m.Distance, c.Limit)
 				}
 			}
 		}
@@ -61,8 +61,8 @@ func nearestLimit(checks []Check) []Check {
 }
 
 // idcTable has the dispersion of arrivals at each scale.
-func (f Report) idcTable() page.Table {
-	t := page.Table{Caption: "IDC by scale", Folded: true,
+func (f Report) idcTable() doc.Table {
+	t := doc.Table{Caption: "IDC by scale", Folded: true,
 		Head: []string{"window, s", "reference", "candidate", "left out"}}
 	for _, one := range f.IDC {
 		t.Rows = append(t.Rows, []string{strconv.FormatFloat(one.WindowS, 'g', -1, 64), asNumber.print(one.Ref),
@@ -72,27 +72,27 @@ func (f Report) idcTable() page.Table {
 }
 
 // routeTable has the hit ratio of each fleet.
-func (f Report) routeTable() page.Table {
-	t := page.Table{Caption: "Hit ratio behind routers", Folded: true,
+func (f Report) routeTable() doc.Table {
+	t := doc.Table{Caption: "Hit ratio behind routers", Folded: true,
 		Head: []string{"router", "replicas", "blocks of each", "reference", "candidate"}}
 	for _, one := range f.Routes {
-		t.Rows = append(t.Rows, []string{one.Router, page.Count(int64(one.Replicas)),
-			page.Count(one.CapacityBlocks), asRatio.print(&one.Ref), asRatio.print(&one.Cand)})
+		t.Rows = append(t.Rows, []string{one.Router, doc.Count(int64(one.Replicas)),
+			doc.Count(one.CapacityBlocks), asRatio.print(&one.Ref), asRatio.print(&one.Cand)})
 	}
 	return t
 }
 
 // queueTable has a row for each load at which either side has a queue.
-func (f Report) queueTable() page.Table {
-	t := page.Table{Caption: "TTFT of a queue, s", Folded: true,
+func (f Report) queueTable() doc.Table {
+	t := doc.Table{Caption: "TTFT of a queue, s", Folded: true,
 		Head: []string{"load", "p50, reference", "p90", "p99", "p50, candidate", "p90", "p99"}}
 	for _, one := range f.Queues {
-		row := []string{page.Percent(one.Load)}
+		row := []string{doc.Percent(one.Load)}
 		for _, q := range []*QueueTimes{one.Ref, one.Cand} {
 			if q == nil {
 				row = append(row, noValue, noValue, noValue)
 			} else {
-				row = append(row, page.Number(q.P50), page.Number(q.P90), page.Number(q.P99))
+				row = append(row, doc.Number(q.P50), doc.Number(q.P90), doc.Number(q.P99))
 			}
 		}
 		if one.Ref != nil || one.Cand != nil {
@@ -103,11 +103,11 @@ func (f Report) queueTable() page.Table {
 }
 
 // rateTable has a row for each width that either side has windows of.
-func (f Report) rateTable() page.Table {
-	t := page.Table{Caption: "Rates by window or lag", Folded: true, Head: []string{"s", "CV of tokens, reference",
+func (f Report) rateTable() doc.Table {
+	t := doc.Table{Caption: "Rates by window or lag", Folded: true, Head: []string{"s", "CV of tokens, reference",
 		"candidate", "IDC of requests, reference", "candidate", "autocorrelation, reference", "candidate"}}
 	for _, one := range f.Rates {
-		row := []string{page.Count(int64(one.Seconds))}
+		row := []string{doc.Count(int64(one.Seconds))}
 		for _, v := range []*float64{one.RefCV, one.CandCV, one.RefIDC, one.CandIDC, one.RefACF, one.CandACF} {
 			row = append(row, asRatio.print(v))
 		}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"reprise/trace"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 )
 
 // A Summary is a [Set] with what follows from it.
@@ -43,9 +43,9 @@ func (b *Breaker) Place() string {
 
 func (b *Breaker) Span() string {
 	if b.To > b.From {
-		return page.Count(b.From) + "–" + page.Count(b.To)
+		return doc.Count(b.From) + "–" + doc.Count(b.To)
 	}
-	return page.Count(b.From)
+	return doc.Count(b.From)
 }
 
 // Advice says what to do about a breaker. It guesses at the cause, since only
@@ -76,8 +76,8 @@ func (b *Set) Notes() []string {
 	return []string{
 		fmt.Sprintf("near-identical prompts part early, which loses a prefix cache %s of %s prompt tokens (%s); most "+
 			"at %s, in %s requests, such as requests %d and %d of the source",
-			page.Count(b.LostTokens), page.Count(b.PromptTokens), page.OrDash(b.Share(), page.Percent), first.Place(),
-			page.Count(first.Requests),
+			doc.Count(b.LostTokens), doc.Count(b.PromptTokens), doc.OrDash(b.Share(), doc.Percent), first.Place(),
+			doc.Count(first.Requests),
 			first.Example[0]+1, first.Example[1]+1),
 		"move what changes there behind what does not; reprise profile lists the places",
 	}

@@ -5,30 +5,30 @@ import (
 	"strings"
 
 	"reprise/trace/breaker"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 )
 
 // breakers are the places at which near-identical prompts part.
-func (h *sheet) breakers() page.Section {
+func (h *sheet) breakers() doc.Section {
 	b := h.Breakers
 	if b == nil || len(b.List) == 0 {
-		return page.Section{}
+		return doc.Section{}
 	}
-	t := page.Table{
-		Caption: fmt.Sprintf("Where near-identical prompts part, of %s", page.Many(b.Requests, "prompt")),
+	t := doc.Table{
+		Caption: fmt.Sprintf("Where near-identical prompts part, of %s", doc.Many(b.Requests, "prompt")),
 		Head: []string{"at token", "message", "role", "model", "requests", "tokens that differ", "tokens lost",
 			"of prompt tokens"},
-		Align: []page.Align{page.Right, page.Right, page.Left, page.Left},
+		Align: []doc.Align{doc.Right, doc.Right, doc.Left, doc.Left},
 	}
 	for i := range b.List {
 		one := &b.List[i]
-		t.Rows = append(t.Rows, []string{one.Span(), page.Count(int64(one.Message)), one.Role,
+		t.Rows = append(t.Rows, []string{one.Span(), doc.Count(int64(one.Message)), one.Role,
 			short(strings.TrimSpace(one.Model+" "+one.Adapter), 48),
-			page.Count(one.Requests), page.Count(one.Width), page.Count(one.Lost),
-			page.OrDash(share(one.Lost, b.PromptTokens), page.Percent)})
+			doc.Count(one.Requests), doc.Count(one.Width), doc.Count(one.Lost),
+			doc.OrDash(share(one.Lost, b.PromptTokens), doc.Percent)})
 	}
 	said := fmt.Sprintf("A prefix cache loses %s of %s prompt tokens, %s", compact(b.LostTokens),
-		compact(b.PromptTokens), page.OrDash(b.LostShare, page.Percent))
+		compact(b.PromptTokens), doc.OrDash(b.LostShare, doc.Percent))
 	if b.LostPerDay != nil {
 		said += fmt.Sprintf(" or %s a day at this rate", compact(int64(*b.LostPerDay)))
 	}
@@ -38,12 +38,12 @@ func (h *sheet) breakers() page.Section {
 	}
 	if b.Found > len(b.List) {
 		says = append(says, fmt.Sprintf("These are the %d of %s places that lose most (places).", len(b.List),
-			page.Count(int64(b.Found))))
+			doc.Count(int64(b.Found))))
 	}
 	if len(b.List) > 1 {
 		says = append(says, "Of two places in one prompt, the later one pays only when the earlier one is mended too.")
 	}
 	says = append(says, fmt.Sprintf("Found at import in the first %s tokens of prompts; places that fewer than %d "+
-		"requests show are left out.", page.Count(breaker.SearchTokens), breaker.MinRequests))
-	return page.Section{Title: "Prefix breakers", Text: says, Tables: []page.Table{t}}
+		"requests show are left out.", doc.Count(breaker.SearchTokens), breaker.MinRequests))
+	return doc.Section{Title: "Prefix breakers", Text: says, Tables: []doc.Table{t}}
 }

@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"reprise/trace"
+	"reprise/trace/doc"
 	"reprise/trace/fleet"
-	"reprise/trace/page"
 )
 
 // InferredReuse is what is known of reuse where blocks are inferred from cached tokens,
@@ -25,17 +25,17 @@ type InferredReuse struct {
 
 // String says it in a sentence without its end.
 func (i *InferredReuse) String() string {
-	requests := page.Many(i.Requests, "request")
+	requests := doc.Many(i.Requests, "request")
 	if i.Measured == nil {
 		return "inferred for " + requests
 	}
-	says := page.Percent(*i.Least)
-	if most := page.Percent(*i.Inferred); most != says {
+	says := doc.Percent(*i.Least)
+	if most := doc.Percent(*i.Inferred); most != says {
 		says += " to " + most
 	}
-	says += fmt.Sprintf(" of prompt tokens in %s; the server found %s", requests, page.Percent(*i.Measured))
+	says += fmt.Sprintf(" of prompt tokens in %s; the server found %s", requests, doc.Percent(*i.Measured))
 	if *i.Before > 0 {
-		says += fmt.Sprintf(", %s of it from before the trace", page.Percent(*i.Before))
+		says += fmt.Sprintf(", %s of it from before the trace", doc.Percent(*i.Before))
 	}
 	return says
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"reprise/trace"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 )
 
 // Page lays a profile out for a browser: the source of the trace and its
@@ -15,15 +15,15 @@ import (
 // Page needs only the summary and the rows of [Profiler.Histograms], in their
 // order. A page is no more public than the trace that it is made of: the tier is
 // on it.
-func Page(s Summary, histograms []HistogramRow) *page.Page {
+func Page(s Summary, histograms []HistogramRow) *doc.Document {
 	h := &sheet{&s, map[histogramKey][]Bucket{}}
 	for _, r := range histograms {
 		key := histogramKey{r.Metric, r.Category}
 		h.buckets[key] = append(h.buckets[key], Bucket{r.Lo, r.Hi, r.Count})
 	}
-	p := &page.Page{
+	p := &doc.Document{
 		Title: "Trace profile", Headline: h.headline(), Lead: h.lead(), Tag: trace.TierNote("report", h.Tier),
-		Facts: h.facts(), About: []page.Group{{Title: "Trace", Facts: h.about()}},
+		Facts: h.facts(), About: []doc.Group{{Title: "Trace", Facts: h.about()}},
 	}
 	if t := h.lengthsTable(); len(t.Rows) > 0 {
 		p.Table = &t
@@ -33,12 +33,12 @@ func Page(s Summary, histograms []HistogramRow) *page.Page {
 	} else if arrivals := h.arrivals(); len(arrivals.Plots) > 0 {
 		p.Plot = &arrivals.Plots[0]
 	}
-	p.Notes = []page.Note{{Level: page.Info, Text: "All figures are of load: requests that failed are counted, and " +
+	p.Notes = []doc.Note{{Level: doc.Info, Text: "All figures are of load: requests that failed are counted, and " +
 		"left out of everything else. Histograms have public log-linear buckets, to within 1 %."}}
 	for _, w := range h.Warnings {
-		p.Notes = append(p.Notes, page.Note{Level: page.Warn, Text: asSentence(w.Message)})
+		p.Notes = append(p.Notes, doc.Note{Level: doc.Warn, Text: asSentence(w.Message)})
 	}
-	for _, section := range []page.Section{
+	for _, section := range []doc.Section{
 		h.lengths(), h.arrivals(), h.reuse(), h.losses(), h.breakers(), h.cacheSize(), h.cacheTable(),
 		h.overTime(), h.groups(),
 		h.distances(), h.prefixes(), h.workingSet(), h.routing(), h.sessions(), h.latency(),
@@ -53,13 +53,13 @@ func Page(s Summary, histograms []HistogramRow) *page.Page {
 
 // headline is the answer in a few words.
 func (h *sheet) headline() string {
-	out := page.Many(h.Requests, "request")
+	out := doc.Many(h.Requests, "request")
 	if h.Rate != nil {
 		out += ", " + often(*h.Rate)
 	}
 	switch r := h.Reuse; {
 	case r != nil && r.HitRatios.ByToken != nil:
-		out += "; a prefix cache could serve " + page.Percent(*r.HitRatios.ByToken) + " of the prompt tokens"
+		out += "; a prefix cache could serve " + doc.Percent(*r.HitRatios.ByToken) + " of the prompt tokens"
 	case r == nil:
 		out += "; prefix reuse unknown"
 	}
@@ -79,22 +79,22 @@ func (h *sheet) lead() string {
 }
 
 // lengthsTable has the spread of the lengths and of recorded times, one a line.
-func (h *sheet) lengthsTable() page.Table {
-	t := page.Table{Head: []string{"", "mean", "p50", "p95", "p99", "max"}}
+func (h *sheet) lengthsTable() doc.Table {
+	t := doc.Table{Head: []string{"", "mean", "p50", "p95", "p99", "max"}}
 	for _, d := range []namedStats{{"input tokens", h.Input}, {"output tokens", h.Output}, {"cached tokens", h.Cached},
 		{"TTFT, s", h.TTFT}, {"E2E, s", h.E2E}} {
 		if d.Stats != nil {
-			t.Rows = append(t.Rows, []string{d.name, page.Short(d.Mean), page.Short(d.P50), page.Short(d.P95),
-				page.Short(d.P99), page.Short(d.Max)})
+			t.Rows = append(t.Rows, []string{d.name, doc.Short(d.Mean), doc.Short(d.P50), doc.Short(d.P95),
+				doc.Short(d.P99), doc.Short(d.Max)})
 		}
 	}
 	return t
 }
 
 // facts are what a reader looks for first. Unknown ones are left out.
-func (h *sheet) facts() (out []page.Fact) {
+func (h *sheet) facts() (out []doc.Fact) {
 	put := func(label, value, note string) {
-		out = append(out, page.Fact{Label: label, Value: value, Note: note})
+		out = append(out, doc.Fact{Label: label, Value: value, Note: note})
 	}
 	if h.Input != nil {
 		put("Prompt tokens", compact(h.InputTotal), "")
@@ -103,46 +103,46 @@ func (h *sheet) facts() (out []page.Fact) {
 	case h.OutputTotal == nil:
 		put("Output tokens", "unknown", "")
 	case h.OutputUnknown > 0:
-		put("Output tokens", compact(*h.OutputTotal), "unknown in "+page.Many(h.OutputUnknown, "request"))
+		put("Output tokens", compact(*h.OutputTotal), "unknown in "+doc.Many(h.OutputUnknown, "request"))
 	default:
 		put("Output tokens", compact(*h.OutputTotal), "")
 	}
 	if r := h.Reuse; r != nil {
 		if steady := r.Steady.HitRatios.ByToken; steady != nil {
-			put("Hit ratio, steady", page.Percent(*steady), "by token, once the cache is warm")
+			put("Hit ratio, steady", doc.Percent(*steady), "by token, once the cache is warm")
 		}
 		if g := h.ReuseWithGenerated; g != nil && g.HitRatios.ByToken != nil {
-			put("With KV of outputs", page.Percent(*g.HitRatios.ByToken), "by token")
+			put("With KV of outputs", doc.Percent(*g.HitRatios.ByToken), "by token")
 		}
-		blocks := "of " + page.Count(r.ReferencesBlocks) + " in all prompts"
+		blocks := "of " + doc.Count(r.ReferencesBlocks) + " in all prompts"
 		if w := h.WorkingSet; w != nil && w.Total.GiB != nil {
 			blocks += ", " + figure(*w.Total.GiB) + " GiB"
 		}
-		put("Distinct blocks", page.Count(r.UniqueBlocks), blocks)
+		put("Distinct blocks", doc.Count(r.UniqueBlocks), blocks)
 	}
 	if i := h.InferredReuse; i != nil {
 		put("Estimated", i.String(), "")
 	}
 	if b := h.Breakers; b != nil && len(b.List) > 0 {
-		put("Lost at breakers", page.OrDash(b.LostShare, page.Percent), "of the prompt tokens, most at "+
+		put("Lost at breakers", doc.OrDash(b.LostShare, doc.Percent), "of the prompt tokens, most at "+
 			b.List[0].Place())
 	}
 	if g := h.Sessions; g != nil {
-		note := page.Fixed(g.Turns.Mean, 2) + " turns on average"
+		note := doc.Fixed(g.Turns.Mean, 2) + " turns on average"
 		if g.Origin == originInferred {
-			note += "; inferred for " + page.Many(g.Requests, "request")
+			note += "; inferred for " + doc.Many(g.Requests, "request")
 			if g.Doubt != nil {
-				note += ", " + page.Percent(*g.Doubt) + " of the turns perhaps by chance"
+				note += ", " + doc.Percent(*g.Doubt) + " of the turns perhaps by chance"
 			}
 		}
-		put("Sessions", page.Count(g.Sessions), note)
+		put("Sessions", doc.Count(g.Sessions), note)
 	}
 	if h.Arrivals.CV != nil {
-		put("CV of gaps", page.Number(*h.Arrivals.CV), "1 is Poisson")
+		put("CV of gaps", doc.Number(*h.Arrivals.CV), "1 is Poisson")
 	}
 	var shares []string
 	for _, c := range h.Categories {
-		shares = append(shares, c.Category+" "+page.OrDash(c.RequestShare, page.Percent))
+		shares = append(shares, c.Category+" "+doc.OrDash(c.RequestShare, doc.Percent))
 	}
 	if len(shares) > 0 {
 		put("Categories", strings.Join(shares, ", "), "of requests")
@@ -151,15 +151,15 @@ func (h *sheet) facts() (out []page.Fact) {
 }
 
 // about is where the figures come from. Unknown facts are left out.
-func (h *sheet) about() (out []page.Fact) {
+func (h *sheet) about() (out []doc.Fact) {
 	put := func(known bool, label, value, note string) {
 		if known && value != "" {
-			out = append(out, page.Fact{Label: label, Value: value, Note: note})
+			out = append(out, doc.Fact{Label: label, Value: value, Note: note})
 		}
 	}
-	put(h.Failed > 0, "Rows", page.Count(h.Rows), "of which "+page.Count(h.Failed)+" failed")
-	put(h.DurationS > 0, "Duration", page.Number(h.DurationS)+" s", "from the first arrival to the last")
-	put(h.BlockSizeTokens > 0, "Block", page.Many(int64(h.BlockSizeTokens), "token"),
+	put(h.Failed > 0, "Rows", doc.Count(h.Rows), "of which "+doc.Count(h.Failed)+" failed")
+	put(h.DurationS > 0, "Duration", doc.Number(h.DurationS)+" s", "from the first arrival to the last")
+	put(h.BlockSizeTokens > 0, "Block", doc.Many(int64(h.BlockSizeTokens), "token"),
 		"the unit in which prefixes are known")
 	if kv := h.KVBytesPerToken; kv != nil {
 		put(true, "KV cache", figure(float64(*kv)/1024)+" KiB", "for each token, as asked for")

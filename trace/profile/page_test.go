@@ -12,9 +12,9 @@ import (
 	"testing"
 
 	"reprise/trace"
+	"reprise/trace/doc"
+	"reprise/trace/doc/pagetest"
 	"reprise/trace/fleet"
-	"reprise/trace/page"
-	"reprise/trace/page/pagetest"
 	"reprise/trace/profile"
 )
 
@@ -37,14 +37,14 @@ func fullProfile(t testing.TB) (profile.Summary, []profile.HistogramRow) {
 	return p.Summary(), p.Histograms()
 }
 
-func titles(p *page.Page) (list []string) {
+func titles(p *doc.Document) (list []string) {
 	for _, s := range p.Sections {
 		list = append(list, s.Title)
 	}
 	return list
 }
 
-func written(t testing.TB, p *page.Page) string {
+func written(t testing.TB, p *doc.Document) string {
 	t.Helper()
 	var b bytes.Buffer
 	if err := p.Write(&b); err != nil {
@@ -123,7 +123,7 @@ func TestPageSections(t *testing.T) {
 
 func TestPagePlots(t *testing.T) {
 	full, rows := fullProfile(t)
-	plots := map[string]page.Plot{}
+	plots := map[string]doc.Plot{}
 	for _, s := range profile.Page(full, rows).Sections {
 		for _, p := range s.Plots {
 			plots[p.Title] = p
@@ -201,7 +201,7 @@ func TestPagePlotsAddUp(t *testing.T) {
 			}
 			if p.YLabel == "share at most" {
 				for _, s := range p.Series {
-					if p.Kind != page.CDF || math.Abs(s.Y[len(s.Y)-1]-1) > 1e-9 || !slices.IsSorted(s.Y) || !slices.IsSorted(s.X) {
+					if p.Kind != doc.CDF || math.Abs(s.Y[len(s.Y)-1]-1) > 1e-9 || !slices.IsSorted(s.Y) || !slices.IsSorted(s.X) {
 						t.Errorf("%s: %s is no distribution", p.Title, s.Name)
 					}
 				}

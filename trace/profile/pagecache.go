@@ -3,8 +3,8 @@ package profile
 import (
 	"fmt"
 
+	"reprise/trace/doc"
 	"reprise/trace/fleet"
-	"reprise/trace/page"
 )
 
 // memory is the unit that cache sizes are drawn in: GiB where the memory of a
@@ -23,16 +23,16 @@ func (h *sheet) memory() (unit string, of func(*CurvePoint) *float64) {
 }
 
 // cacheSize draws the hit ratio of an LRU cache of every size.
-func (h *sheet) cacheSize() page.Section {
+func (h *sheet) cacheSize() doc.Section {
 	if h.Reuse == nil {
-		return page.Section{}
+		return doc.Section{}
 	}
 	byToken := func(p *CurvePoint) *float64 { return p.HitRatioByToken }
 	byBlock := func(p *CurvePoint) *float64 { return &p.HitRatio }
-	plot := func(title string, of func(*CurvePoint) *float64) page.Plot {
+	plot := func(title string, of func(*CurvePoint) *float64) doc.Plot {
 		unit, at := h.memory()
-		curve := func(name string, list []CurvePoint) page.Series {
-			s := page.Series{Name: name}
+		curve := func(name string, list []CurvePoint) doc.Series {
+			s := doc.Series{Name: name}
 			for i := range list {
 				x, y := at(&list[i]), of(&list[i])
 				if x != nil && y != nil {
@@ -42,7 +42,7 @@ func (h *sheet) cacheSize() page.Section {
 			return s
 		}
 		about := "The whole trace begins with an empty cache."
-		series := []page.Series{curve("whole trace", h.Reuse.LRUCurveDense)}
+		series := []doc.Series{curve("whole trace", h.Reuse.LRUCurveDense)}
 		if steady := curve("steady state", h.Reuse.Steady.LRUCurve); len(steady.X) > 1 {
 			about += " The steady state is drawn between round capacities."
 			series = append(series, steady)
@@ -50,23 +50,23 @@ func (h *sheet) cacheSize() page.Section {
 		if g := h.ReuseWithGenerated; g != nil {
 			series = append(series, curve("whole trace, generated KV too", g.LRUCurveDense))
 		}
-		return page.Plot{Title: title, XLabel: "capacity", XUnit: unit, YLabel: "hit ratio", YUnit: "%", LogX: true,
+		return doc.Plot{Title: title, XLabel: "capacity", XUnit: unit, YLabel: "hit ratio", YUnit: "%", LogX: true,
 			Series: series, Text: about}
 	}
-	return page.Section{Title: "Cache size", Text: h.sayCacheSize(),
-		Plots: page.Drawn(plot("Hit ratio of an LRU cache, by token", byToken),
+	return doc.Section{Title: "Cache size", Text: h.sayCacheSize(),
+		Plots: doc.Drawn(plot("Hit ratio of an LRU cache, by token", byToken),
 			plot("Hit ratio of an LRU cache, by block", byBlock))}
 }
 
 // cacheTable lists the hit ratios at round capacities, in GiB where these are known. It goes on with the section of the
 // plots, below them.
-func (h *sheet) cacheTable() page.Section {
+func (h *sheet) cacheTable() doc.Section {
 	if h.Reuse == nil || len(h.Reuse.LRUCurve) == 0 {
-		return page.Section{}
+		return doc.Section{}
 	}
-	var section page.Section
+	var section doc.Section
 	for _, r := range reuseSets(h.Summary) {
-		t := page.Table{Caption: "Hit ratio of an LRU cache at round sizes, " + r.name}
+		t := doc.Table{Caption: "Hit ratio of an LRU cache at round sizes, " + r.name}
 		gib := inMemory(r.LRUCurve)
 		if gib {
 			t.Head = append(t.Head, "GiB")
@@ -76,7 +76,7 @@ func (h *sheet) cacheTable() page.Section {
 			t.Head = append(t.Head, "error ±")
 		}
 		for range t.Head {
-			t.Align = append(t.Align, page.Right)
+			t.Align = append(t.Align, doc.Right)
 		}
 		for i, p := range r.LRUCurve {
 			if gib && p.CapacityGiB != nil && !isRound(*p.CapacityGiB) {
@@ -84,24 +84,24 @@ func (h *sheet) cacheTable() page.Section {
 			}
 			var row []string
 			if gib {
-				row = append(row, page.OrDash(p.CapacityGiB, page.Number))
+				row = append(row, doc.OrDash(p.CapacityGiB, doc.Number))
 			}
 			tokens, blocks := missing, "without limit"
 			if p.CapacityTokens != nil {
-				tokens = page.Count(*p.CapacityTokens)
+				tokens = doc.Count(*p.CapacityTokens)
 			}
 			if p.CapacityBlocks != nil {
-				blocks = page.Count(*p.CapacityBlocks)
+				blocks = doc.Count(*p.CapacityBlocks)
 			}
-			row = append(row, tokens, blocks, page.OrDash(p.HitRatioByToken, page.Percent),
-				page.Percent(p.HitRatio), missing, missing)
+			row = append(row, tokens, blocks, doc.OrDash(p.HitRatioByToken, doc.Percent),
+				doc.Percent(p.HitRatio), missing, missing)
 			if i < len(r.Steady.LRUCurve) {
 				steady := r.Steady.LRUCurve[i]
-				row[len(row)-2], row[len(row)-1] = page.OrDash(steady.HitRatioByToken, page.Percent),
-					page.Percent(steady.HitRatio)
+				row[len(row)-2], row[len(row)-1] = doc.OrDash(steady.HitRatioByToken, doc.Percent),
+					doc.Percent(steady.HitRatio)
 			}
 			if r.Sampling != nil {
-				row = append(row, page.OrDash(p.Error, page.Percent))
+				row = append(row, doc.OrDash(p.Error, doc.Percent))
 			}
 			t.Rows = append(t.Rows, row)
 		}
@@ -121,7 +121,7 @@ func (h *sheet) sayCacheSize() []string {
 		for i := range h.Reuse.LRUCurveDense {
 			p := &h.Reuse.LRUCurveDense[i]
 			if p.HitRatioByToken != nil && *p.HitRatioByToken >= part**all {
-				blocks := page.Many(*p.CapacityBlocks, "block")
+				blocks := doc.Many(*p.CapacityBlocks, "block")
 				switch {
 				case p.CapacityTokens == nil:
 					return blocks
@@ -140,15 +140,15 @@ func (h *sheet) sayCacheSize() []string {
 	}
 	return []string{fmt.Sprintf("One LRU cache reaches half of the %s that a cache without limit would find with %s, "+
 		"and nine tenths of it with %s (by token, whole trace).",
-		page.Percent(*all), half, most)}
+		doc.Percent(*all), half, most)}
 }
 
-func (h *sheet) workingSet() page.Section {
+func (h *sheet) workingSet() doc.Section {
 	w := h.WorkingSet
 	if w == nil {
-		return page.Section{}
+		return doc.Section{}
 	}
-	t := page.Table{Caption: "Distinct blocks of prompts in a window of time",
+	t := doc.Table{Caption: "Distinct blocks of prompts in a window of time",
 		Head: []string{"window", "windows", "mean blocks", "max blocks", "mean tokens", "max tokens"}}
 	if w.Total.GiB != nil {
 		t.Head = append(t.Head, "mean GiB", "max GiB")
@@ -163,19 +163,19 @@ func (h *sheet) workingSet() page.Section {
 			for _, s := range []*WorkingSetSize{mean, most} {
 				cell := missing
 				if s != nil {
-					cell = page.OrDash(of(s), figure)
+					cell = doc.OrDash(of(s), figure)
 				}
 				row = append(row, cell)
 			}
 		}
 		t.Rows = append(t.Rows, row[:len(t.Head)])
 	}
-	section := page.Section{Title: "Working set"}
+	section := doc.Section{Title: "Working set"}
 	for _, one := range w.Windows {
 		if one.Mean == nil || one.Max == nil {
 			continue
 		}
-		line(lasting(one.WindowS), page.Count(one.Windows), one.Mean, one.Max)
+		line(lasting(one.WindowS), doc.Count(one.Windows), one.Mean, one.Max)
 		memory := compact(int64(one.Max.Tokens)) + " tokens"
 		if one.Max.GiB != nil {
 			memory = figure(*one.Max.GiB) + " GiB"
@@ -187,20 +187,20 @@ func (h *sheet) workingSet() page.Section {
 				lasting(one.WindowS), figure(one.Mean.Blocks), figure(one.Max.Blocks), memory, lasting(one.WindowS))}
 	}
 	line("whole trace", missing, nil, &w.Total)
-	section.Tables = []page.Table{t}
+	section.Tables = []doc.Table{t}
 	return section
 }
 
 // routing compares routers over each number of replicas.
-func (h *sheet) routing() page.Section {
+func (h *sheet) routing() doc.Section {
 	if h.Routing == nil {
-		return page.Section{}
+		return doc.Section{}
 	}
-	t := page.Table{
+	t := doc.Table{
 		Caption: "Hit ratios over replicas, " + replicaMemory(h.Routing),
 		Head: []string{"replicas", "router", "by block", "by token", "server, by token", "of one cache",
 			"most requests / mean", "most prompt tokens / mean", "most prefill / mean"},
-		Align: []page.Align{page.Right, page.Left},
+		Align: []doc.Align{doc.Right, doc.Left},
 	}
 	var says []string
 	for i := range h.Routing.Fleets {
@@ -209,24 +209,24 @@ func (h *sheet) routing() page.Section {
 			continue // one cache is in the waterfall
 		}
 		line := func(router string, r *fleet.Result, last ...string) {
-			t.Rows = append(t.Rows, append([]string{page.Count(int64(f.Replicas)), router,
-				page.OrDash(r.HitRatio, page.Percent),
-				page.OrDash(r.HitRatioByToken, page.Percent), page.OrDash(r.ServerHitRatio, page.Percent)}, last...))
+			t.Rows = append(t.Rows, append([]string{doc.Count(int64(f.Replicas)), router,
+				doc.OrDash(r.HitRatio, doc.Percent),
+				doc.OrDash(r.HitRatioByToken, doc.Percent), doc.OrDash(r.ServerHitRatio, doc.Percent)}, last...))
 		}
 		line("one cache", &f.OneCache, missing, missing, missing, missing)
 		for j := range f.Routers {
 			r := &f.Routers[j]
-			line(r.Router, r, page.OrDash(r.ShareOfOneCache, page.Percent), page.OrDash(r.RequestImbalance, fixed2),
-				page.OrDash(r.SentImbalance, fixed2), page.OrDash(r.PrefillImbalance, fixed2))
+			line(r.Router, r, doc.OrDash(r.ShareOfOneCache, doc.Percent), doc.OrDash(r.RequestImbalance, fixed2),
+				doc.OrDash(r.SentImbalance, fixed2), doc.OrDash(r.PrefillImbalance, fixed2))
 		}
 		if said := sayFleet(f, h.Routing.SessionOrigin); said != "" {
 			says = append(says, said)
 		}
 	}
 	if t.Rows == nil {
-		return page.Section{}
+		return doc.Section{}
 	}
-	return page.Section{Title: "Routing over replicas", Text: says, Tables: []page.Table{t}}
+	return doc.Section{Title: "Routing over replicas", Text: says, Tables: []doc.Table{t}}
 }
 
 // sayFleet says what the routers keep, and what the best of them costs in load.
@@ -245,18 +245,18 @@ func sayFleet(f *fleet.Fleet, origin string) string {
 	}
 	said := fmt.Sprintf("Over %d replicas, round-robin keeps %s of the hit tokens of one cache, prefix routing "+
 		"weighted by load %s", f.Replicas,
-		page.Percent(*blind.ShareOfOneCache), page.Percent(*weighted.ShareOfOneCache))
+		doc.Percent(*blind.ShareOfOneCache), doc.Percent(*weighted.ShareOfOneCache))
 	if f.SessionShare != nil {
 		sessions := "sessions"
 		if origin == originInferred {
 			sessions = "inferred sessions"
 		}
-		said += fmt.Sprintf(", affinity by %s %s", sessions, page.Percent(*f.SessionShare))
+		said += fmt.Sprintf(", affinity by %s %s", sessions, doc.Percent(*f.SessionShare))
 	}
 	if pure := kept(fleet.Prefix); pure != nil && pure.SentImbalance != nil {
 		said += fmt.Sprintf("; prefix routing without a weight keeps %s and sends one replica %s times the mean of "+
 			"the prompt tokens",
-			page.Percent(*pure.ShareOfOneCache), fixed2(*pure.SentImbalance))
+			doc.Percent(*pure.ShareOfOneCache), fixed2(*pure.SentImbalance))
 	}
 	return said + " (of one cache, most prompt tokens / mean)."
 }

@@ -5,7 +5,7 @@ import (
 
 	"reprise/trace"
 	"reprise/trace/breaker"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 )
 
 // A definition says what a number on the page means, since other tools give other
@@ -62,7 +62,7 @@ var pageDefinitions = map[string][]definition{
 	"Prefix breakers": {
 		{"breaker", "", fmt.Sprintf("A place at which at least %d requests part from near-identical earlier ones, "+
 			"found at import in the first %s tokens of prompts whose text was there. It holds positions and "+
-			"counts, no text.", breaker.MinRequests, page.Count(breaker.SearchTokens)), ""},
+			"counts, no text.", breaker.MinRequests, doc.Count(breaker.SearchTokens)), ""},
 		{"at token", "tokens", "The least and the greatest number of tokens in front of the first that differs.", ""},
 		{"tokens that differ", "tokens", "The median over requests, until the prompts agree again.", ""},
 		{"tokens lost", "tokens", "What stands behind the difference, up to the next one, and in the earlier prompt " +
@@ -127,15 +127,15 @@ var pageDefinitions = map[string][]definition{
 }
 
 // definitions are those of the sections on the page, and of categories by their rule.
-func definitions(sections []page.Section, rule string) (out []page.Term) {
+func definitions(sections []doc.Section, rule string) (out []doc.Term) {
 	for _, s := range sections {
 		if s.Title == groupsTitle && rule != "" {
 			for _, d := range trace.CategoryDefinitions(rule) {
-				out = append(out, page.Term{Name: d.Name, Unit: "category", Text: d.Text})
+				out = append(out, doc.Term{Name: d.Name, Unit: "category", Text: d.Text})
 			}
 		}
 		for _, d := range pageDefinitions[s.Title] {
-			out = append(out, page.Term{Name: d.name, Unit: d.unit, Text: d.text, Formula: d.formula})
+			out = append(out, doc.Term{Name: d.name, Unit: d.unit, Text: d.text, Formula: d.formula})
 		}
 	}
 	return out

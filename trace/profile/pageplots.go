@@ -4,7 +4,7 @@ import (
 	"math"
 	"math/bits"
 
-	"reprise/trace/page"
+	"reprise/trace/doc"
 )
 
 // binEdge is the n-th lower edge of a bin, four to each doubling: 2^(n/4) rounded
@@ -36,7 +36,7 @@ func binOf(v int64) int {
 
 // bars is a histogram for a logarithmic axis in units of per, with four bars to
 // each doubling. Values of 0 have no place there; their share is returned.
-func (h *sheet) bars(name, metric string, per float64) (s page.Series, zeros float64) {
+func (h *sheet) bars(name, metric string, per float64) (s doc.Series, zeros float64) {
 	s.Name = name
 	last := -1
 	var none, all int64
@@ -58,23 +58,23 @@ func (h *sheet) bars(name, metric string, per float64) (s page.Series, zeros flo
 
 // histogram is a plot of the values of a metric in units of per. what are the
 // values, such as gaps.
-func (h *sheet) histogram(title, metric, what, label, unit string, per float64) page.Plot {
+func (h *sheet) histogram(title, metric, what, label, unit string, per float64) doc.Plot {
 	series, zeros := h.bars(what, metric, per)
 	about := "Four bars to each doubling."
 	if zeros > 0 {
-		some := page.Percent(zeros)
+		some := doc.Percent(zeros)
 		if zeros < 0.0005 {
 			some = "under 0.1 %"
 		}
 		about += " Values of 0, " + some + " of all, have no place on this axis."
 	}
-	return page.Plot{Title: title, Text: about, Kind: page.Bars, LogX: true,
-		XLabel: label, XUnit: unit, YLabel: what, Series: []page.Series{series}}
+	return doc.Plot{Title: title, Text: about, Kind: doc.Bars, LogX: true,
+		XLabel: label, XUnit: unit, YLabel: what, Series: []doc.Series{series}}
 }
 
 // cdf is the share of values at or below each. The values are in units of per.
-func (h *sheet) cdf(name, metric, category string, per float64) page.Series {
-	s := page.Series{Name: name}
+func (h *sheet) cdf(name, metric, category string, per float64) doc.Series {
+	s := doc.Series{Name: name}
 	list := h.buckets[histogramKey{metric, category}]
 	for _, b := range list {
 		s.N += b.Count
@@ -88,8 +88,8 @@ func (h *sheet) cdf(name, metric, category string, per float64) page.Series {
 }
 
 // cumulative is a plot of such curves.
-func cumulative(title, about, label, unit string, series ...page.Series) page.Plot {
-	return page.Plot{Title: title, Text: about, Kind: page.CDF, XLabel: label, XUnit: unit,
+func cumulative(title, about, label, unit string, series ...doc.Series) doc.Plot {
+	return doc.Plot{Title: title, Text: about, Kind: doc.CDF, XLabel: label, XUnit: unit,
 		YLabel: "share at most", Series: series}
 }
 
@@ -111,8 +111,8 @@ func (h *sheet) quantile(metric string, p float64) float64 {
 
 // series is a value of each bin of time, up to the end of the last one that has
 // it. One that is missing before that is a break.
-func (h *sheet) series(name string, of func(*TimeBin) *float64) page.Series {
-	s := page.Series{Name: name}
+func (h *sheet) series(name string, of func(*TimeBin) *float64) doc.Series {
+	s := doc.Series{Name: name}
 	if h.OverTime == nil || len(h.OverTime.Bins) < 2 {
 		return s
 	}
@@ -126,14 +126,14 @@ func (h *sheet) series(name string, of func(*TimeBin) *float64) page.Series {
 		s.X, s.Y = append(s.X, b.StartS), append(s.Y, y)
 	}
 	if end == 0 {
-		return page.Series{Name: name}
+		return doc.Series{Name: name}
 	}
 	s.X, s.Y = append(s.X[:end], last), append(s.Y[:end], s.Y[end-1])
 	return s
 }
 
 // overTimePlot is a plot of such series.
-func overTimePlot(title, about, label, unit string, series ...page.Series) page.Plot {
-	return page.Plot{Title: title, Text: about, Kind: page.Step,
+func overTimePlot(title, about, label, unit string, series ...doc.Series) doc.Plot {
+	return doc.Plot{Title: title, Text: about, Kind: doc.Step,
 		XLabel: "time since the first arrival", XUnit: "s", YLabel: label, YUnit: unit, Series: series}
 }

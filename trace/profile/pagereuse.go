@@ -7,16 +7,16 @@ import (
 	"slices"
 	"strings"
 
+	"reprise/trace/doc"
 	"reprise/trace/fleet"
-	"reprise/trace/page"
 )
 
 // reuse says how much a cache without limit would find.
-func (h *sheet) reuse() page.Section {
+func (h *sheet) reuse() doc.Section {
 	if h.Reuse == nil {
-		return page.Section{}
+		return doc.Section{}
 	}
-	t := page.Table{Caption: "Hit ratios of a cache without limit", Head: []string{"", "whole trace", "steady state"}}
+	t := doc.Table{Caption: "Hit ratios of a cache without limit", Head: []string{"", "whole trace", "steady state"}}
 	sets := reuseSets(h.Summary)
 	if len(sets) > 1 {
 		t.Head = append(t.Head, "whole, generated KV too", "steady, generated KV too")
@@ -24,8 +24,8 @@ func (h *sheet) reuse() page.Section {
 	line := func(name string, of func(*HitRatios) *float64) {
 		row := []string{name}
 		for _, r := range sets {
-			row = append(row, page.OrDash(of(&r.HitRatios), page.Percent),
-				page.OrDash(of(&r.Steady.HitRatios), page.Percent))
+			row = append(row, doc.OrDash(of(&r.HitRatios), doc.Percent),
+				doc.OrDash(of(&r.Steady.HitRatios), doc.Percent))
 		}
 		t.Rows = append(t.Rows, row)
 	}
@@ -33,23 +33,23 @@ func (h *sheet) reuse() page.Section {
 	line("by token", func(r *HitRatios) *float64 { return r.ByToken })
 	line("mean over requests", func(r *HitRatios) *float64 { return r.MeanOverRequests })
 	line("full blocks only", func(r *HitRatios) *float64 { return r.FullBlocksOnly })
-	section := page.Section{Title: "Prefix reuse", Tables: []page.Table{t}}
+	section := doc.Section{Title: "Prefix reuse", Tables: []doc.Table{t}}
 	r := h.Reuse
 	if r.HitRatios.ByToken == nil {
 		return section
 	}
 	said := fmt.Sprintf("A cache without limit, empty at the start, would find %s of the prompt tokens (by token, "+
-		"whole trace)", page.Percent(*r.HitRatios.ByToken))
+		"whole trace)", doc.Percent(*r.HitRatios.ByToken))
 	if steady := r.Steady.HitRatios.ByToken; steady != nil {
 		said += fmt.Sprintf("; of those of the %s from %s on, which find it warm, %s (by token, steady state)",
-			page.Many(r.Steady.Requests, "request"), lasting(r.Steady.WarmUpS), page.Percent(*steady))
+			doc.Many(r.Steady.Requests, "request"), lasting(r.Steady.WarmUpS), doc.Percent(*steady))
 	}
 	section.Text = append(section.Text, said+".")
 	if r.TouchedOnceShare != nil {
 		section.Text = append(section.Text,
 			fmt.Sprintf("Of %s distinct blocks %s are in one prompt only: memory that a cache spends on them is "+
 				"never repaid (touched once).",
-				page.Count(r.UniqueBlocks), page.Percent(*r.TouchedOnceShare)))
+				doc.Count(r.UniqueBlocks), doc.Percent(*r.TouchedOnceShare)))
 	}
 	if g := h.GeneratedGain; g != nil && g.Whole.ByToken != nil {
 		section.Text = append(section.Text,
@@ -67,17 +67,17 @@ func (h *sheet) reuse() page.Section {
 
 // losses are the waterfalls: over all requests, and over those whose cached
 // tokens were recorded. Only the latter where these are all.
-func (h *sheet) losses() page.Section {
+func (h *sheet) losses() doc.Section {
 	all, recorded := byRows(h.Waterfalls)
 	if len(all) == 0 || h.Server == nil {
-		return page.Section{}
+		return doc.Section{}
 	}
-	s := page.Section{Title: "Where reuse is lost"}
+	s := doc.Section{Title: "Where reuse is lost"}
 	if h.Server.HitRatio != nil && h.Server.RoundingLoss != nil {
 		s.Text = append(s.Text, fmt.Sprintf("A server takes full blocks only and computes at least the last token of "+
 			"a prompt: with blocks of %s it could take %s of the prompt tokens; rounding to its blocks loses %s "+
 			"points (server hit ratio, rounding loss).",
-			page.Many(int64(h.Server.BlockSizeTokens), "token"), page.Percent(*h.Server.HitRatio),
+			doc.Many(int64(h.Server.BlockSizeTokens), "token"), doc.Percent(*h.Server.HitRatio),
 			points(100**h.Server.RoundingLoss)))
 	}
 	for _, w := range all {
@@ -91,7 +91,7 @@ func (h *sheet) losses() page.Section {
 		if ceiling != nil && reported != nil {
 			s.Text = append(s.Text, fmt.Sprintf("The source's server reported %s of the prompt tokens as cached, "+
 				"where a cache without limit would have found %s (recorded cached tokens, over %s).",
-				page.Percent(*reported), page.Percent(*ceiling), page.Many(w.Requests, "request")))
+				doc.Percent(*reported), doc.Percent(*ceiling), doc.Many(w.Requests, "request")))
 		}
 	}
 	if len(recorded) == 0 || recorded[0].Requests < all[0].Requests {
@@ -105,12 +105,12 @@ func (h *sheet) losses() page.Section {
 
 // lossTable has the steps of one waterfall for each number of replicas. What
 // all of them begin and end with stands there once.
-func (h *sheet) lossTable(of string, list []fleet.Waterfall) page.Table {
-	t := page.Table{
+func (h *sheet) lossTable(of string, list []fleet.Waterfall) doc.Table {
+	t := doc.Table{
 		Caption: fmt.Sprintf("Points of %s prompt tokens, of %s %s", compact(list[0].PromptTokens),
-			page.Count(list[0].Requests), of),
+			doc.Count(list[0].Requests), of),
 		Head:  []string{"what the prompts meet", "left", "", "lost to it", "tokens lost"},
-		Align: []page.Align{page.Left, page.Right, page.Left, page.Right, page.Right},
+		Align: []doc.Align{doc.Left, doc.Right, doc.Left, doc.Right, doc.Right},
 	}
 	var last [][]string
 	for i, w := range list {
@@ -126,7 +126,7 @@ func (h *sheet) lossTable(of string, list []fleet.Waterfall) page.Table {
 				}
 			}
 			if step.CostPoints != nil {
-				row[3], row[4] = points(*step.CostPoints), page.Fixed(*step.CostPoints/100*float64(w.PromptTokens), 0)
+				row[3], row[4] = points(*step.CostPoints), doc.Fixed(*step.CostPoints/100*float64(w.PromptTokens), 0)
 			}
 			switch {
 			case step.Step == fleet.StepRecorded:
@@ -154,7 +154,7 @@ func sayWaterfall(s *Summary, w *fleet.Waterfall) string {
 			if s.Routing.ReplicaGiB != nil {
 				memory = figure(float64(w.Replicas)**s.Routing.ReplicaGiB) + " GiB"
 			} else {
-				memory = page.Many(int64(w.Replicas)**s.Routing.ReplicaBlocks, "block")
+				memory = doc.Many(int64(w.Replicas)**s.Routing.ReplicaBlocks, "block")
 			}
 			said = append(said, fmt.Sprintf("memory of %s in all %s", memory, costs(*step.CostPoints)))
 		case step.Step == fleet.StepRouting:
@@ -185,16 +185,16 @@ func costs(v float64) string {
 	return "costs " + points(v) + " points"
 }
 
-func (h *sheet) prefixes() page.Section {
+func (h *sheet) prefixes() doc.Section {
 	if h.Prefixes == nil {
-		return page.Section{}
+		return doc.Section{}
 	}
-	s := page.Section{Title: "Top prefixes"}
+	s := doc.Section{Title: "Top prefixes"}
 	if list := h.Prefixes.ByRequests; len(list) > 0 {
 		s.Text = append(s.Text, fmt.Sprintf(
 			"The prefix that most requests begin with is %s long and begins %s of them, %s (requests).",
-			page.Many(list[0].DepthTokens, "token"), page.Count(list[0].Requests),
-			page.OrDash(list[0].RequestShare, page.Percent)))
+			doc.Many(list[0].DepthTokens, "token"), doc.Count(list[0].Requests),
+			doc.OrDash(list[0].RequestShare, doc.Percent)))
 	}
 	var saved float64
 	for _, p := range h.Prefixes.BySaved {
@@ -204,7 +204,7 @@ func (h *sheet) prefixes() page.Section {
 	}
 	if saved > 0 {
 		s.Text = append(s.Text, fmt.Sprintf("Those that save most bring %s of all hit tokens together (its own): "+
-			"keeping them in the cache for good is worth no more than that.", page.Percent(saved)))
+			"keeping them in the cache for good is worth no more than that.", doc.Percent(saved)))
 	}
 	for _, list := range []struct {
 		by       string
@@ -214,14 +214,14 @@ func (h *sheet) prefixes() page.Section {
 		if len(list.prefixes) == 0 {
 			continue
 		}
-		t := page.Table{Caption: "Prefixes " + list.by, Align: []page.Align{page.Right},
+		t := doc.Table{Caption: "Prefixes " + list.by, Align: []doc.Align{doc.Right},
 			Head: []string{"last block", "blocks", "tokens", "requests", "of requests", "saved tokens",
 				"its own", "of hit tokens"}}
 		for _, p := range list.prefixes {
-			t.Rows = append(t.Rows, []string{page.Count(p.LastBlock), page.Count(p.DepthBlocks),
-				page.Count(p.DepthTokens), page.Count(p.Requests),
-				page.OrDash(p.RequestShare, page.Percent), page.Count(p.SavedTokens), page.Count(p.OwnSavedTokens),
-				page.OrDash(p.OwnShare, page.Percent)})
+			t.Rows = append(t.Rows, []string{doc.Count(p.LastBlock), doc.Count(p.DepthBlocks),
+				doc.Count(p.DepthTokens), doc.Count(p.Requests),
+				doc.OrDash(p.RequestShare, doc.Percent), doc.Count(p.SavedTokens), doc.Count(p.OwnSavedTokens),
+				doc.OrDash(p.OwnShare, doc.Percent)})
 		}
 		s.Tables = append(s.Tables, t)
 	}
@@ -229,11 +229,11 @@ func (h *sheet) prefixes() page.Section {
 }
 
 // overTime draws how the hit ratio grows and changes.
-func (h *sheet) overTime() page.Section {
+func (h *sheet) overTime() doc.Section {
 	if h.Reuse == nil {
-		return page.Section{}
+		return doc.Section{}
 	}
-	series := []page.Series{
+	series := []doc.Series{
 		inPercent(h.series("by token", func(b *TimeBin) *float64 { return b.HitRatioByToken })),
 		inPercent(h.series("by block", func(b *TimeBin) *float64 { return b.HitRatio })),
 		inPercent(h.series("server, by token", func(b *TimeBin) *float64 { return b.ServerHitRatio })),
@@ -242,8 +242,8 @@ func (h *sheet) overTime() page.Section {
 	if h.OverTime != nil {
 		about += " In bins of " + lasting(h.OverTime.BinS) + "."
 	}
-	s := page.Section{Title: "Reuse over time",
-		Plots: page.Drawn(overTimePlot("Hit ratio over time", about, "hit ratio", "%", series...))}
+	s := doc.Section{Title: "Reuse over time",
+		Plots: doc.Drawn(overTimePlot("Hit ratio over time", about, "hit ratio", "%", series...))}
 	if len(s.Plots) == 0 {
 		return s
 	}
@@ -257,13 +257,13 @@ func (h *sheet) overTime() page.Section {
 		half := seen[len(seen)/2:]
 		s.Text = []string{fmt.Sprintf("The hit ratio begins at %s in the first bin of %s; in the second half of the "+
 			"bins it lies between %s and %s (by token, over time).",
-			page.Percent(seen[0]), lasting(h.OverTime.BinS), page.Percent(slices.Min(half)),
-			page.Percent(slices.Max(half)))}
+			doc.Percent(seen[0]), lasting(h.OverTime.BinS), doc.Percent(slices.Min(half)),
+			doc.Percent(slices.Max(half)))}
 	}
 	return s
 }
 
-func inPercent(s page.Series) page.Series {
+func inPercent(s doc.Series) doc.Series {
 	for i := range s.Y {
 		s.Y[i] *= 100
 	}
@@ -275,8 +275,8 @@ const groupsTitle = "Reuse by category, model and client"
 
 // groups says who reuses: by category always, by model and by client where there
 // is more than one. Without blocks it says who asks.
-func (h *sheet) groups() page.Section {
-	s := page.Section{Title: groupsTitle}
+func (h *sheet) groups() doc.Section {
+	s := doc.Section{Title: groupsTitle}
 	if h.Reuse == nil {
 		s.Title = "Requests by model and client"
 	}
@@ -304,7 +304,7 @@ func (g *GroupedReuse) rows(kind string) (list []GroupReuse, requests, input, hi
 	}
 	if g.Rest != nil {
 		rest := *g.Rest
-		rest.Name = page.Count(g.Distinct-int64(len(g.Groups))) + " others"
+		rest.Name = doc.Count(g.Distinct-int64(len(g.Groups))) + " others"
 		list = append(list, rest)
 	}
 	if g.Unnamed != nil {
@@ -322,23 +322,23 @@ func (g *GroupedReuse) rows(kind string) (list []GroupReuse, requests, input, hi
 
 // groupTable lists the groups of one kind. said names the group that brings most of the reuse or, without any reuse,
 // most of the requests.
-func groupTable(kind string, g *GroupedReuse, blocks bool) (t page.Table, said string) {
+func groupTable(kind string, g *GroupedReuse, blocks bool) (t doc.Table, said string) {
 	list, requests, input, hit := g.rows(kind)
-	t = page.Table{
-		Caption: fmt.Sprintf("By %s, of %s in all", kind, page.Count(g.Distinct)),
+	t = doc.Table{
+		Caption: fmt.Sprintf("By %s, of %s in all", kind, doc.Count(g.Distinct)),
 		Head: []string{kind, "requests", "share", "share of prompt tokens", "prompt tokens, mean",
 			"output tokens, mean", "share of hit tokens", "by block", "by token", "by token, steady"},
-		Align: []page.Align{page.Left},
+		Align: []doc.Align{doc.Left},
 	}
 	for i := range list {
 		w := &list[i].Whole
-		t.Rows = append(t.Rows, []string{list[i].Name, page.Count(w.Requests),
-			page.OrDash(share(w.Requests, requests), page.Percent),
-			page.OrDash(share(w.InputTokens, input), page.Percent), page.OrDash(share(w.InputTokens, w.Requests),
-				figure), page.OrDash(share(w.OutputTokens, w.Requests), figure),
-			page.OrDash(share(w.HitTokens, hit), page.Percent), page.OrDash(w.HitRatio, page.Percent),
-			page.OrDash(w.HitRatioByToken, page.Percent),
-			page.OrDash(list[i].Steady.HitRatioByToken, page.Percent)})
+		t.Rows = append(t.Rows, []string{list[i].Name, doc.Count(w.Requests),
+			doc.OrDash(share(w.Requests, requests), doc.Percent),
+			doc.OrDash(share(w.InputTokens, input), doc.Percent), doc.OrDash(share(w.InputTokens, w.Requests),
+				figure), doc.OrDash(share(w.OutputTokens, w.Requests), figure),
+			doc.OrDash(share(w.HitTokens, hit), doc.Percent), doc.OrDash(w.HitRatio, doc.Percent),
+			doc.OrDash(w.HitRatioByToken, doc.Percent),
+			doc.OrDash(list[i].Steady.HitRatioByToken, doc.Percent)})
 	}
 	if !blocks {
 		const without = 6 // columns
@@ -350,20 +350,20 @@ func groupTable(kind string, g *GroupedReuse, blocks bool) (t page.Table, said s
 	if hit == 0 {
 		first := &g.Groups[0]
 		return t, fmt.Sprintf("Most requests, %s, are of %s %s (share, by %s).",
-			page.Percent(ratio(first.Whole.Requests, requests)), kind, short(first.Name, 48), kind)
+			doc.Percent(ratio(first.Whole.Requests, requests)), kind, short(first.Name, 48), kind)
 	}
 	most := slices.MaxFunc(g.Groups, func(a, b GroupReuse) int {
 		return cmp.Compare(a.Whole.HitTokens, b.Whole.HitTokens)
 	})
 	return t, fmt.Sprintf("%s %s brings the most reuse: %s of all hit tokens, with %s of the requests and %s of the "+
 		"prompt tokens (by %s).",
-		strings.ToUpper(kind[:1])+kind[1:], short(most.Name, 48), page.Percent(ratio(most.Whole.HitTokens, hit)),
-		page.Percent(ratio(most.Whole.Requests, requests)), page.Percent(ratio(most.Whole.InputTokens, input)), kind)
+		strings.ToUpper(kind[:1])+kind[1:], short(most.Name, 48), doc.Percent(ratio(most.Whole.HitTokens, hit)),
+		doc.Percent(ratio(most.Whole.Requests, requests)), doc.Percent(ratio(most.Whole.InputTokens, input)), kind)
 }
 
 // distances says how soon blocks come again, in time and in other blocks.
-func (h *sheet) distances() page.Section {
-	s := page.Section{Title: "Reuse time and distance", Plots: page.Drawn(
+func (h *sheet) distances() doc.Section {
+	s := doc.Section{Title: "Reuse time and distance", Plots: doc.Drawn(
 		h.histogram("Time since the last touch", metricReuseTime, "hit blocks", "reuse time", "s", second),
 		h.histogram("Distance since the last touch", MetricReuseDistance, "hit blocks", "reuse distance", "blocks", 1),
 		h.byCategory("Reuse time by category", "How long the KV of a block must be kept for a hit.", metricReuseTime,

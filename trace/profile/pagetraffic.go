@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"math"
 
-	"reprise/trace/page"
+	"reprise/trace/doc"
 )
 
-func (h *sheet) arrivals() page.Section {
+func (h *sheet) arrivals() doc.Section {
 	if h.Arrivals.InterArrival == nil {
-		return page.Section{}
+		return doc.Section{}
 	}
 	bins := ""
 	if h.OverTime != nil {
@@ -48,10 +48,10 @@ func (h *sheet) arrivals() page.Section {
 	rate := func(of func(*TimeBin) int64) func(*TimeBin) *float64 {
 		return func(b *TimeBin) *float64 { return h.binRate(b, of(b)) }
 	}
-	return page.Section{Title: "Arrivals", Text: says,
+	return doc.Section{Title: "Arrivals", Text: says,
 		Tables: append(statsTable("Time from each request to the next", lasting,
 			namedStats{"gap", h.Arrivals.InterArrival}), h.idcTable()...),
-		Plots: page.Drawn(
+		Plots: doc.Drawn(
 			overTimePlot("Requests over time", bins, "requests", "1/s",
 				h.series("requests", rate(func(b *TimeBin) int64 { return b.Requests }))),
 			h.idcPlot(),
@@ -80,19 +80,19 @@ func (h *sheet) binRate(b *TimeBin, n int64) *float64 {
 	return &rate
 }
 
-func (h *sheet) idcTable() []page.Table {
-	t := page.Table{Caption: "Index of dispersion for counts: 1 for a Poisson process",
+func (h *sheet) idcTable() []doc.Table {
+	t := doc.Table{Caption: "Index of dispersion for counts: 1 for a Poisson process",
 		Head:  []string{"window", "windows", "IDC"},
-		Align: []page.Align{page.Right, page.Right, page.Right}}
+		Align: []doc.Align{doc.Right, doc.Right, doc.Right}}
 	if h.Arrivals.Clock != nil {
-		t.Head, t.Align = append(t.Head, "of"), append(t.Align, page.Left)
+		t.Head, t.Align = append(t.Head, "of"), append(t.Align, doc.Left)
 	}
 	add := func(list []IDC, what string) {
 		for _, one := range list {
 			if one.IDC == nil {
 				continue
 			}
-			row := []string{lasting(one.WindowS), page.Count(one.Windows), page.Short(*one.IDC), what}
+			row := []string{lasting(one.WindowS), doc.Count(one.Windows), doc.Short(*one.IDC), what}
 			if one.TickArtefact {
 				row[3] = "the clock: an artefact of its ticks"
 			}
@@ -106,14 +106,14 @@ func (h *sheet) idcTable() []page.Table {
 	if t.Rows == nil {
 		return nil
 	}
-	return []page.Table{t}
+	return []doc.Table{t}
 }
 
-func (h *sheet) idcPlot() page.Plot {
-	traffic, artefacts, ticks := page.Series{Name: "IDC"}, page.Series{Name: "artefact of the clock's ticks"},
-		page.Series{Name: "by whole ticks"}
-	poisson := page.Series{Name: "Poisson process"}
-	add := func(s *page.Series, one IDC) {
+func (h *sheet) idcPlot() doc.Plot {
+	traffic, artefacts, ticks := doc.Series{Name: "IDC"}, doc.Series{Name: "artefact of the clock's ticks"},
+		doc.Series{Name: "by whole ticks"}
+	poisson := doc.Series{Name: "Poisson process"}
+	add := func(s *doc.Series, one IDC) {
 		if one.IDC != nil {
 			s.X, s.Y = append(s.X, one.WindowS), append(s.Y, *one.IDC)
 			poisson.X, poisson.Y = append(poisson.X, one.WindowS), append(poisson.Y, 1)
@@ -131,10 +131,10 @@ func (h *sheet) idcPlot() page.Plot {
 			add(&ticks, one)
 		}
 	}
-	return page.Plot{Title: "Dispersion of counts",
+	return doc.Plot{Title: "Dispersion of counts",
 		Text: "Variance over mean of the requests in a window. A line that rises with the window shows bursts and " +
 			"trends that last longer than it.",
-		XLabel: "window", XUnit: "s", YLabel: "IDC", LogX: true, LogY: true, Series: []page.Series{traffic, ticks,
+		XLabel: "window", XUnit: "s", YLabel: "IDC", LogX: true, LogY: true, Series: []doc.Series{traffic, ticks,
 			artefacts, poisson}}
 }
 
@@ -189,7 +189,7 @@ func dispersed(idc float64) string {
 	return "burstier than"
 }
 
-func (h *sheet) lengths() page.Section {
+func (h *sheet) lengths() doc.Section {
 	var says []string
 	if h.Input != nil && h.Output != nil {
 		says = append(says, fmt.Sprintf(
@@ -215,13 +215,13 @@ func (h *sheet) lengths() page.Section {
 				"tokens, %s).", what, figure(math.Round(*rho*1000)/1000)))
 		}
 	}
-	plain := func(v float64) string { return page.Fixed(v, 0) }
-	return page.Section{Title: "Lengths", Text: says,
+	plain := func(v float64) string { return doc.Fixed(v, 0) }
+	return doc.Section{Title: "Lengths", Text: says,
 		Tables: statsTable("Tokens", plain, namedStats{"prompt", h.Input}, namedStats{"output", h.Output},
 			namedStats{"reasoning", h.Reasoning}, namedStats{"cached, as recorded", h.Cached},
 			namedStats{"image tokens", h.ImageTokens},
 			namedStats{"images", h.Images}, namedStats{"max_tokens", h.MaxTokens}),
-		Plots: page.Drawn(
+		Plots: doc.Drawn(
 			cumulative("Length distributions", "The share of requests that are at most so long.", "length", "tokens",
 				h.cdf("prompts", MetricInput, "", 1), h.cdf("outputs", MetricOutput, "", 1)),
 			h.byCategory("Prompt lengths by reuse category", "Which kind of request has the long prompts.", MetricInput,
@@ -232,46 +232,46 @@ func (h *sheet) lengths() page.Section {
 }
 
 // byCategory draws a metric for each category that has values, when two have.
-func (h *sheet) byCategory(title, about, metric, label, unit string, per float64) page.Plot {
-	var series []page.Series
+func (h *sheet) byCategory(title, about, metric, label, unit string, per float64) doc.Plot {
+	var series []doc.Series
 	for _, c := range h.Categories {
 		if s := h.cdf(c.Category, metric, c.Category, per); len(s.X) > 0 {
 			series = append(series, s)
 		}
 	}
 	if len(series) < 2 {
-		return page.Plot{}
+		return doc.Plot{}
 	}
 	return cumulative(title, about, label, unit, series...)
 }
 
 // latency is what the source's server took.
-func (h *sheet) latency() page.Section {
-	s := page.Section{Title: "Recorded latency",
+func (h *sheet) latency() doc.Section {
+	s := doc.Section{Title: "Recorded latency",
 		Tables: statsTable("As recorded in production", lasting, namedStats{"TTFT", h.TTFT}, namedStats{"E2E", h.E2E})}
 	if h.TTFT != nil {
 		s.Text = append(s.Text, fmt.Sprintf("In production, half of the requests had their first token within %s and "+
 			"99 %% within %s (p50 and p99 of TTFT over %s).",
-			lasting(h.TTFT.P50), lasting(h.TTFT.P99), page.Many(h.TTFT.Count, "request")))
+			lasting(h.TTFT.P50), lasting(h.TTFT.P99), doc.Many(h.TTFT.Count, "request")))
 	}
 	if h.E2E != nil {
 		s.Text = append(s.Text, fmt.Sprintf(
 			"In production, half of the requests were done within %s and 99 %% within %s (p50 and p99 of E2E over %s).",
-			lasting(h.E2E.P50), lasting(h.E2E.P99), page.Many(h.E2E.Count, "request")))
+			lasting(h.E2E.P50), lasting(h.E2E.P99), doc.Many(h.E2E.Count, "request")))
 	}
 	return s
 }
 
 // sessions says how many requests belong to a session and how long turns wait.
-func (h *sheet) sessions() page.Section {
-	s := page.Section{Title: "Sessions"}
+func (h *sheet) sessions() doc.Section {
+	s := doc.Section{Title: "Sessions"}
 	if g := h.Sessions; g != nil {
-		t := page.Table{Caption: "Requests by where their session comes from",
+		t := doc.Table{Caption: "Requests by where their session comes from",
 			Head: []string{"session", "requests", "share"}}
 		line := func(name string, requests int64) {
 			if requests > 0 {
-				t.Rows = append(t.Rows, []string{name, page.Count(requests),
-					page.OrDash(share(requests, h.Requests), page.Percent)})
+				t.Rows = append(t.Rows, []string{name, doc.Count(requests),
+					doc.OrDash(share(requests, h.Requests), doc.Percent)})
 			}
 		}
 		line("from an identifier in the source", h.SessionShares.Source)
@@ -284,7 +284,7 @@ func (h *sheet) sessions() page.Section {
 	s.Tables = append(s.Tables,
 		statsTable("Time between turns", lasting, namedStats{"turn gap", turnGap(h.Summary.Sessions)},
 			namedStats{"think time", h.Think}, namedStats{"tool time", h.Tool})...)
-	s.Plots = page.Drawn(
+	s.Plots = doc.Drawn(
 		h.histogram("Turns of a session", MetricTurns, "sessions", "turns", "requests", 1),
 		h.histogram("Turn gap", metricTurnGap, "gaps", "from arrival to arrival", "s", second),
 		h.histogram("Think time", metricThink, "turns", "think time", "s", second),
@@ -302,7 +302,7 @@ func (h *sheet) sessions() page.Section {
 	}
 	s.Text = append(s.Text, fmt.Sprintf("%s of the requests belong to %s%s; a session has %s turns on average and %s "+
 		"at most (share with a session, turns).",
-		page.Percent(ratio(g.Requests, h.Requests)), page.Many(g.Sessions, "session"), origin, figure(g.Turns.Mean),
+		doc.Percent(ratio(g.Requests, h.Requests)), doc.Many(g.Sessions, "session"), origin, figure(g.Turns.Mean),
 		figure(g.Turns.Max)))
 	if g.Origin == originInferred {
 		s.Text = append(s.Text, g.inferred(h.Requests)+".")
@@ -313,7 +313,7 @@ func (h *sheet) sessions() page.Section {
 	}
 	if h.Think != nil {
 		said := fmt.Sprintf("People take %s between an answer and their next turn in half of the cases, or less (p50 "+
-			"of think time over %s).", lasting(h.Think.P50), page.Many(h.Think.Count, "turn"))
+			"of think time over %s).", lasting(h.Think.P50), doc.Many(h.Think.Count, "turn"))
 		if h.warned("made_up_times") {
 			said = fmt.Sprintf("The think times, half of which are at most %s, were made up at import (p50 of "+
 				"think time).", lasting(h.Think.P50))

@@ -7,7 +7,7 @@ import (
 
 	"reprise/trace"
 	"reprise/trace/block"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 )
 
 // A SessionFinder finds out which requests are turns of one conversation, where the source does
@@ -378,7 +378,7 @@ func (f *SessionFinder) Session(row int64) (session int64, found bool) {
 func (i InferredSessions) Words(requests int64) string {
 	return fmt.Sprintf("%s of %s are in %s, inferred from prompts that hold an earlier one and its answer; about %s "+
 		"of their turns may be there by chance",
-		page.Count(i.Requests), page.Many(requests, "request"), page.Many(i.Sessions, "session"), page.Percent(i.Doubt))
+		doc.Count(i.Requests), doc.Many(requests, "request"), doc.Many(i.Sessions, "session"), doc.Percent(i.Doubt))
 }
 
 // Inferred is what was found.

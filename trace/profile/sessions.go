@@ -4,7 +4,7 @@ import (
 	"math"
 	"strconv"
 
-	"reprise/trace/page"
+	"reprise/trace/doc"
 )
 
 // Values of [Sessions].Origin.
@@ -169,7 +169,7 @@ type SessionSampling struct {
 // inferred says in a sentence, without an end, how many of so many requests are in inferred sessions.
 func (g *Sessions) inferred(requests int64) string {
 	if g.Doubt == nil {
-		return page.Count(g.Requests) + " of " + page.Many(requests, "request") + " are in inferred sessions"
+		return doc.Count(g.Requests) + " of " + doc.Many(requests, "request") + " are in inferred sessions"
 	}
 	return InferredSessions{Requests: g.Requests, Sessions: g.Sessions, Doubt: *g.Doubt}.Words(requests)
 }

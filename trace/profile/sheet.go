@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"reprise/trace/page"
+	"reprise/trace/doc"
 )
 
 // A sheet is what a page is made of.
@@ -40,12 +40,12 @@ func figure(v float64) string {
 	case v == 0:
 		return "0"
 	case size >= 99.95:
-		return page.Fixed(v, 0)
+		return doc.Fixed(v, 0)
 	case size < 1e-4:
 		return strconv.FormatFloat(v, 'g', 3, 64)
 	}
 	places := max(0, 2-int(math.Floor(math.Log10(size))))
-	text := page.Fixed(v, places)
+	text := doc.Fixed(v, places)
 	if strings.Contains(text, ".") {
 		text = strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
 	}
@@ -56,11 +56,11 @@ func figure(v float64) string {
 func compact(n int64) string {
 	switch {
 	case n >= 1e9:
-		return page.Fixed(float64(n)/1e9, 2) + " G"
+		return doc.Fixed(float64(n)/1e9, 2) + " G"
 	case n >= 1e6:
-		return page.Fixed(float64(n)/1e6, 1) + " M"
+		return doc.Fixed(float64(n)/1e6, 1) + " M"
 	}
-	return page.Count(n)
+	return doc.Count(n)
 }
 
 // lasting prints a time in seconds in the unit that suits it.
@@ -112,14 +112,14 @@ func ratio(part, whole int64) float64 {
 }
 
 // statsTable lists distributions, those that there are, one a row.
-func statsTable(caption string, print func(float64) string, list ...namedStats) []page.Table {
-	t := page.Table{Caption: caption, Head: []string{"", "count", "mean", "sd", "min", "p50", "p90", "p95",
+func statsTable(caption string, print func(float64) string, list ...namedStats) []doc.Table {
+	t := doc.Table{Caption: caption, Head: []string{"", "count", "mean", "sd", "min", "p50", "p90", "p95",
 		"p99", "p99.9", "max"}}
 	for _, s := range list {
 		if s.Stats == nil {
 			continue
 		}
-		row := []string{s.name, page.Count(s.Count), print(s.Mean), page.OrDash(s.SD, print)}
+		row := []string{s.name, doc.Count(s.Count), print(s.Mean), doc.OrDash(s.SD, print)}
 		for _, v := range []float64{s.Min, s.P50, s.P90, s.P95, s.P99, s.P999, s.Max} {
 			row = append(row, print(v))
 		}
@@ -128,5 +128,5 @@ func statsTable(caption string, print func(float64) string, list ...namedStats) 
 	if t.Rows == nil {
 		return nil
 	}
-	return []page.Table{t}
+	return []doc.Table{t}
 }

@@ -7,8 +7,8 @@ import (
 
 	"reprise/trace"
 	"reprise/trace/breaker"
+	"reprise/trace/doc"
 	"reprise/trace/fleet"
-	"reprise/trace/page"
 )
 
 // summarySchema names the layout of a [Summary] as JSON. Fields may be added to
@@ -190,8 +190,8 @@ func (p *Profiler) warnings(s *Summary) []Warning {
 		return list
 	}
 	if s.Failed > 0 {
-		warn("failed_rows", "%s of %s rows failed; they are left out of every other figure", page.Count(s.Failed),
-			page.Count(s.Rows))
+		warn("failed_rows", "%s of %s rows failed; they are left out of every other figure", doc.Count(s.Failed),
+			doc.Count(s.Rows))
 	}
 	if p.meta.Timing != "" {
 		warn("made_up_times", "the source has no times: arrivals were made up, and their figures describe that choice")
@@ -202,26 +202,26 @@ func (p *Profiler) warnings(s *Summary) []Warning {
 		warn("clock_ticks", "the clock of the trace is quantised: %.1f %% of the gaps between requests are 0, the "+
 			"others are "+
 			"multiples of %s s; the CV of gaps and every figure over less than %d ticks are artefacts of the clock",
-			100*c.ZeroShare, page.Number(c.TickS), minTicks)
+			100*c.ZeroShare, doc.Number(c.TickS), minTicks)
 	}
 	if p.unknownOutputs > 0 {
 		warn("unknown_outputs", "%s of %s have no output length; a replay of them needs --output-tokens",
-			page.Count(p.unknownOutputs), page.Many(s.Requests, "request"))
+			doc.Count(p.unknownOutputs), doc.Many(s.Requests, "request"))
 	}
 	if p.negative > 0 {
-		warn("negative_values", "%s recorded counts or times are below 0; they are left out", page.Count(p.negative))
+		warn("negative_values", "%s recorded counts or times are below 0; they are left out", doc.Count(p.negative))
 	}
 	for _, st := range []*Stats{s.Arrivals.InterArrival, s.Think, s.Tool, s.TTFT, s.E2E, turnGap(s.Sessions)} {
 		if st != nil && st.Approximate {
 			warn("approximate_quantiles",
 				"times have more than %s distinct values: some quantiles are approximate, within 1 %%",
-				page.Count(exactValues))
+				doc.Count(exactValues))
 			break
 		}
 	}
 	if s.InputOutput.Method == "cells" {
 		warn("rank_cells", "more than %s requests: the rank correlation takes lengths as equal within 1 %%",
-			page.Count(exactRanks))
+			doc.Count(exactRanks))
 	}
 	if s.Reuse == nil {
 		warn("no_blocks", "the trace has no prefix blocks or no block size: reuse, hit ratios and categories are "+
@@ -233,8 +233,8 @@ func (p *Profiler) warnings(s *Summary) []Warning {
 	if s.Sessions != nil && s.Sessions.Sampling != nil {
 		warn("sampled_sessions",
 			"more than %s sessions: their number (±%s), turns and the gaps between turns are of one session in %s",
-			page.Count(int64(p.sessions.bound)), page.Percent(s.Sessions.Sampling.Error),
-			page.Count(p.sessions.sampled.weight()))
+			doc.Count(int64(p.sessions.bound)), doc.Percent(s.Sessions.Sampling.Error),
+			doc.Count(p.sessions.sampled.weight()))
 	}
 	return list
 }
@@ -244,25 +244,25 @@ func (p *Profiler) reuseWarnings(s *Summary, warn func(code, format string, args
 	if i := s.InferredReuse; i != nil {
 		warn("inferred_reuse", "the blocks of %s of %s requests are inferred from cached tokens, sessions and tools: "+
 			"their hit ratios are estimates",
-			page.Count(i.Requests), page.Count(s.Requests))
+			doc.Count(i.Requests), doc.Count(s.Requests))
 	}
 	if p.blockless > 0 {
 		warn("rows_without_blocks", "%s of %s requests have no blocks; reuse is computed from the others",
-			page.Count(p.blockless), page.Count(s.Requests))
+			doc.Count(p.blockless), doc.Count(s.Requests))
 	}
 	if p.overCached > 0 {
 		warn("cached_over_prompt", "%s requests have more cached tokens than prompt tokens; they are left out of the "+
 			"comparison with reusable tokens",
-			page.Count(p.overCached))
+			doc.Count(p.overCached))
 	}
 	if g := s.ByClient; g != nil && g.NotToldApart > 0 {
 		warn("clients_pooled", "%s requests are from clients that appeared after the first %s; they are pooled "+
 			"as the rest",
-			page.Count(g.NotToldApart), page.Count(apartGroups))
+			doc.Count(g.NotToldApart), doc.Count(apartGroups))
 	}
 	if n := p.reuse.plain.miscounted; n > 0 {
 		warn("block_count", "%s requests have more or fewer blocks than their length needs; their hit ratios by "+
-			"token are inexact", page.Count(n))
+			"token are inexact", doc.Count(n))
 	}
 	var annotated int64
 	for _, c := range p.categories {
@@ -270,7 +270,7 @@ func (p *Profiler) reuseWarnings(s *Summary, warn func(code, format string, args
 	}
 	if annotated < s.Reuse.Requests {
 		warn("no_category", "%s of %s requests with blocks have no reuse category",
-			page.Count(s.Reuse.Requests-annotated), page.Count(s.Reuse.Requests))
+			doc.Count(s.Reuse.Requests-annotated), doc.Count(s.Reuse.Requests))
 	}
 	if s.CategoryRule != "" && s.CategoryRule != trace.CategoryRule {
 		warn("earlier_categories",
@@ -282,13 +282,13 @@ func (p *Profiler) reuseWarnings(s *Summary, warn func(code, format string, args
 			"error below %g; here it is at most "+
 			"%s at 95 %%, by the spread of %d disjoint parts of the sample) and cannot be read below %s blocks; the "+
 			"ratios of a cache without limit are exact",
-			page.Count(int64(1/sm.Rate)), sm.MeanError, page.Number(sm.LargestError), sampleParts,
-			page.Count(sm.ResolutionBlocks))
+			doc.Count(int64(1/sm.Rate)), sm.MeanError, doc.Number(sm.LargestError), sampleParts,
+			doc.Count(sm.ResolutionBlocks))
 	}
 	if x := &p.prefixes; x.beyond {
 		warn("sampled_blocks", "more than %s distinct blocks: times of reuse are of one block in %s, and a prefix is "+
 			"listed as far as it "+
-			"is of the blocks that came first", page.Count(int64(x.bound)), page.Count(x.later.weight()))
+			"is of the blocks that came first", doc.Count(int64(x.bound)), doc.Count(x.later.weight()))
 	}
 }
 

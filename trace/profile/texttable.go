@@ -4,20 +4,20 @@ import (
 	"fmt"
 	"math"
 
+	"reprise/trace/doc"
 	"reprise/trace/fleet"
-	"reprise/trace/page"
 )
 
 const missing = "–"
 
-func fixed2(v float64) string { return page.Fixed(v, 2) }
+func fixed2(v float64) string { return doc.Fixed(v, 2) }
 
 // points prints hundredths; what rounds to nothing has no sign.
 func points(v float64) string {
 	if v > -0.005 && v < 0 {
 		v = 0
 	}
-	return page.Fixed(v, 2)
+	return doc.Fixed(v, 2)
 }
 
 type namedStats struct {
@@ -67,12 +67,12 @@ func replicaMemory(s *fleet.Summary) string {
 	if s.ReplicaBlocks == nil {
 		return "caches without limit"
 	}
-	text := page.Count(*s.ReplicaBlocks) + " blocks"
+	text := doc.Count(*s.ReplicaBlocks) + " blocks"
 	if s.ReplicaTokens != nil {
-		text += ", " + page.Count(*s.ReplicaTokens) + " tokens"
+		text += ", " + doc.Count(*s.ReplicaTokens) + " tokens"
 	}
 	if s.ReplicaGiB != nil {
-		text += ", " + page.Number(*s.ReplicaGiB) + " GiB"
+		text += ", " + doc.Number(*s.ReplicaGiB) + " GiB"
 	}
 	return text + " each"
 }
@@ -84,7 +84,7 @@ func stepName(s *Summary, w *fleet.Waterfall, step *fleet.Step) string {
 	case fleet.StepRounding:
 		return fmt.Sprintf("full blocks of %d, not the last token", s.Server.BlockSizeTokens)
 	case fleet.StepCapacity:
-		return fmt.Sprintf("one LRU cache of %s blocks", page.Count(int64(w.Replicas)*(*s.Routing.ReplicaBlocks)))
+		return fmt.Sprintf("one LRU cache of %s blocks", doc.Count(int64(w.Replicas)*(*s.Routing.ReplicaBlocks)))
 	case fleet.StepRouting:
 		return fmt.Sprintf("  over %d replicas, %s", w.Replicas, step.Router)
 	}

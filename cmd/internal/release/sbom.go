@@ -119,7 +119,7 @@ func (r *release) modules(b *binary) (notices, sbom []byte, err error) {
 			Properties: []property{{"go:platform", b.String()}, {"git:commit", r.commit}}}}
 	var text bytes.Buffer
 	text.WriteString("Reprise contains the following software, under the licences below.\n")
-	page := filepath.Join(r.source, "trace", "page", "assets", "uplot")
+	page := filepath.Join(r.source, "trace", "doc", "assets", "uplot")
 	uplot, err := os.ReadFile(page + ".LICENSE")
 	if err != nil {
 		return nil, nil, err

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"reprise/trace"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 	"reprise/trace/profile"
 )
 
@@ -52,10 +52,10 @@ func (f *Figures) Summary(oneIn int) *Summary {
 func (s *Summary) WriteText(w io.Writer) error {
 	output := "unknown"
 	if s.OutputTotal != nil {
-		output = page.Count(*s.OutputTotal)
+		output = doc.Count(*s.OutputTotal)
 	}
 	if _, err := fmt.Fprintf(w, "%s in %s s, %s failed; %s input and %s output tokens\n",
-		page.Many(s.Requests, "request"), page.Number(s.DurationS), page.Count(s.Failed), page.Count(s.InputTotal),
+		doc.Many(s.Requests, "request"), doc.Number(s.DurationS), doc.Count(s.Failed), doc.Count(s.InputTotal),
 		output); err != nil {
 		return err
 	}
@@ -65,8 +65,8 @@ func (s *Summary) WriteText(w io.Writer) error {
 		of   *profile.Stats
 	}{{"input tokens", s.Input}, {"output tokens", s.Output}, {"gap, s", s.InterArrival}} {
 		if x := row.of; x != nil {
-			fmt.Fprintf(w, "%-16s %10s %10s %10s %10s %10s\n", row.name, page.Number(x.Mean), page.Number(x.P50),
-				page.Number(x.P90), page.Number(x.P99), page.Number(x.Max))
+			fmt.Fprintf(w, "%-16s %10s %10s %10s %10s %10s\n", row.name, doc.Number(x.Mean), doc.Number(x.P50),
+				doc.Number(x.P90), doc.Number(x.P99), doc.Number(x.Max))
 		}
 	}
 	if len(s.LRUCurve) == 0 {
@@ -78,21 +78,21 @@ func (s *Summary) WriteText(w io.Writer) error {
 		about = fmt.Sprintf(", by one block in %d", s.SampleOneIn)
 	}
 	fmt.Fprintf(w, "%s references to %s distinct blocks%s; hit ratio by block of an LRU cache:\n",
-		page.Count(s.References), page.Count(s.UniqueBlocks), about)
+		doc.Count(s.References), doc.Count(s.UniqueBlocks), about)
 	shown := s.LRUCurve
 	if len(shown) > shownPoints {
 		shown = shown[len(shown)-shownPoints:]
 	}
 	for _, p := range shown {
 		if p.CapacityBlocks == nil {
-			fmt.Fprintf(w, "  %14s         %9s\n", "without limit", page.Percent(p.HitRatio))
+			fmt.Fprintf(w, "  %14s         %9s\n", "without limit", doc.Percent(p.HitRatio))
 			continue
 		}
-		fmt.Fprintf(w, "  %14s blocks  %9s ± %s\n", page.Count(*p.CapacityBlocks), page.Percent(p.HitRatio),
-			page.Percent(p.Error))
+		fmt.Fprintf(w, "  %14s blocks  %9s ± %s\n", doc.Count(*p.CapacityBlocks), doc.Percent(p.HitRatio),
+			doc.Percent(p.Error))
 	}
 	if s.Blockless > 0 {
-		fmt.Fprintf(w, "%s without blocks are not in the curve\n", page.Many(s.Blockless, "request"))
+		fmt.Fprintf(w, "%s without blocks are not in the curve\n", doc.Many(s.Blockless, "request"))
 	}
 	return nil
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/trace/crash"
+	"reprise/trace/doc"
 	"reprise/trace/objectstore"
-	"reprise/trace/page"
 )
 
 // grows are the flags that name what is written bit by bit, such as a journal or a folder of
@@ -240,7 +240,7 @@ func (s *Staged) End() error {
 		}
 	}
 	if files > 0 {
-		Notef(s.cmd, "%s: %s uploaded, %s", s.to, page.Many(files, "object"), page.Many(size, "byte"))
+		Notef(s.cmd, "%s: %s uploaded, %s", s.to, doc.Many(files, "object"), doc.Many(size, "byte"))
 	}
 	// What was uploaded is not needed here. A confined process may not remove the folder.
 	for path := range s.put {

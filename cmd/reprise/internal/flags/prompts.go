@@ -18,7 +18,7 @@ import (
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/synth/prompt"
 	"reprise/trace"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 	"reprise/trace/token"
 )
 
@@ -163,8 +163,8 @@ func (f *Prompts) Maker(cmd *cobra.Command, t *trace.Trace, blockSize int) (*Pro
 			return nil, err
 		}
 		if n := int64(m.Tails.Len()); n > 0 {
-			cli.Notef(cmd, "tails: %s repeat %s of the partial block that they complete", page.Many(n, "block"),
-				page.Many(int64(m.Tails.Tokens()), "token"))
+			cli.Notef(cmd, "tails: %s repeat %s of the partial block that they complete", doc.Many(n, "block"),
+				doc.Many(int64(m.Tails.Tokens()), "token"))
 		}
 	}
 	return m, nil

@@ -25,8 +25,8 @@ import (
 	"reprise/cmd/reprise/internal/flags"
 	"reprise/datasets"
 	"reprise/trace"
+	"reprise/trace/doc"
 	"reprise/trace/objectstore"
-	"reprise/trace/page"
 	"reprise/trace/shard"
 )
 
@@ -194,9 +194,9 @@ func (s *Import) Say(cmd *cobra.Command, m *shard.Meta, info datasets.Info) erro
 			"files": len(m.Files), "bytes": bytes, "all_files": m.Inputs.Files, "all_bytes": m.Inputs.Bytes,
 			"inputs_digest": m.Inputs.Digest, "key_check": m.KeyCheck})
 	}
-	lines := []string{fmt.Sprintf("%s: %s of %s (%s of %s MB)", path, page.Many(rows, "request"),
-		page.Many(int64(len(m.Files)), "file"), page.Number(float64(bytes)/1e6),
-		page.Number(float64(m.Inputs.Bytes)/1e6)),
+	lines := []string{fmt.Sprintf("%s: %s of %s (%s of %s MB)", path, doc.Many(rows, "request"),
+		doc.Many(int64(len(m.Files)), "file"), doc.Number(float64(bytes)/1e6),
+		doc.Number(float64(m.Inputs.Bytes)/1e6)),
 		fmt.Sprintf("shard %d, of 0 to %d; source: %s; key check %s", m.Index, m.Of-1, info.Format, m.KeyCheck)}
 	if len(m.Files) == 0 {
 		lines = append(lines, "note: there are more shards than files to share: this one is empty, and belongs to "+
@@ -204,7 +204,7 @@ func (s *Import) Say(cmd *cobra.Command, m *shard.Meta, info datasets.Info) erro
 	}
 	if info.Bad > 0 {
 		lines = append(lines, fmt.Sprintf("note: %s skipped; the merge says whether all shards together have too many",
-			page.Many(info.Bad, "bad record")))
+			doc.Many(info.Bad, "bad record")))
 	}
 	lines = append(lines, fmt.Sprintf("when all %d are there: reprise merge --finish %s -o t.parquet", m.Of,
 		objectstore.Dir(path)))

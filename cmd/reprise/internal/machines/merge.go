@@ -10,7 +10,7 @@ import (
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay/result"
 	"reprise/replay/shard"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 	"reprise/trace/textpage"
 )
 
@@ -41,8 +41,8 @@ func MergeResults(cmd *cobra.Command, paths []string, out string, incomplete, as
 		return cli.WriteJSON(cmd.OutOrStdout(), run)
 	}
 	p := textpage.New(cli.TextOptions(cmd, ""))
-	p.Line("", fmt.Sprintf("%s of %s, in %s", page.Many(run.Requests, "request"),
-		page.Many(int64(len(run.Shards)), "shard"), out))
+	p.Line("", fmt.Sprintf("%s of %s, in %s", doc.Many(run.Requests, "request"),
+		doc.Many(int64(len(run.Shards)), "shard"), out))
 	p.Blank()
 	rows := [][]string{}
 	for i := range run.Shards {
@@ -69,13 +69,13 @@ func shardRow(s *result.SentShard) []string {
 		if ns == nil {
 			return "–"
 		}
-		return page.Short(float64(*ns)/1e6) + " ms"
+		return doc.Short(float64(*ns)/1e6) + " ms"
 	}
 	clock := "–"
 	if c := s.Clock; c != nil {
 		clock = fmt.Sprintf("%v ± %v", time.Duration(c.OffsetNS).Round(time.Microsecond),
 			time.Duration(c.UncertaintyNS).Round(time.Microsecond))
 	}
-	return []string{s.Share.String(), page.Brief(s.Requests), ms(s.LagP50), ms(s.LagP99), ms(s.LagMax),
+	return []string{s.Share.String(), doc.Brief(s.Requests), ms(s.LagP50), ms(s.LagP99), ms(s.LagMax),
 		fmt.Sprintf("%.2f of %d", s.ClientCPU, s.Cores), clock}
 }

@@ -16,8 +16,8 @@ import (
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
 	"reprise/trace"
+	"reprise/trace/doc"
 	"reprise/trace/objectstore"
-	"reprise/trace/page"
 )
 
 // Flags are the flags of a publication.
@@ -136,10 +136,10 @@ func (f *Flags) Run(cmd *cobra.Command, args []string, dir, tool string) error {
 		return cli.WriteJSON(cmd.OutOrStdout(), map[string]any{"folder": dir, "tier": t.Meta.Tier, "repo": s.Repo,
 			"license": s.License.Name(), "files": files, "notes": notes, "use": use})
 	}
-	says := []string{fmt.Sprintf("%s: %s, tier %s, ready for %s", dir, page.Many(int64(len(files)), "file"),
+	says := []string{fmt.Sprintf("%s: %s, tier %s, ready for %s", dir, doc.Many(int64(len(files)), "file"),
 		t.Meta.Tier, s.URL())}
 	for _, file := range files {
-		says = append(says, fmt.Sprintf("  %-22s %s bytes", file.Name, page.Count(file.Bytes)))
+		says = append(says, fmt.Sprintf("  %-22s %s bytes", file.Name, doc.Count(file.Bytes)))
 	}
 	for _, n := range notes {
 		says = append(says, "note: "+n)

@@ -17,7 +17,7 @@ import (
 	"reprise/replay/result"
 	"reprise/synth/prompt"
 	"reprise/trace"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 	"reprise/trace/profile"
 	"reprise/trace/quantity"
 	"reprise/trace/textpage"
@@ -410,7 +410,7 @@ func (d *Plan) write(w io.Writer, o textpage.Options) error {
 	}
 	switch {
 	case d.Load != nil && d.Load.Live > 0:
-		line("schedule", "closed loop of %s", page.Many(int64(d.Load.Live), "live session"))
+		line("schedule", "closed loop of %s", doc.Many(int64(d.Load.Live), "live session"))
 	case d.Load != nil:
 		line("schedule", "whole sessions start by %s", d.Load.Rate)
 	case d.Timing == result.ClosedLoop:
@@ -480,9 +480,9 @@ func (d *Plan) writeLoad(line func(label, format string, args ...any)) {
 	if l := c.LiveTrees; l != nil {
 		live = fmt.Sprintf("; %d to %d live at once, %.4g on average", l.Min, l.Max, l.Mean)
 	}
-	line("plays", "%s of %s%s", page.Many(c.Started, "play"), page.Many(c.Trees, "session"), live)
+	line("plays", "%s of %s%s", doc.Many(c.Started, "play"), doc.Many(c.Trees, "session"), live)
 	if c.HeldBack > 0 {
-		line("held back", "%s, for %v in all", page.Many(c.HeldBack, "session"), inSeconds(c.HeldNS))
+		line("held back", "%s, for %v in all", doc.Many(c.HeldBack, "session"), inSeconds(c.HeldNS))
 	}
 	line("waits", "%d as recorded, %d from recorded ends, %d from recorded starts", c.Gaps.Recorded,
 		c.Gaps.Ends, c.Gaps.Starts)
@@ -493,7 +493,7 @@ func (d *Plan) writeLoad(line func(label, format string, args ...any)) {
 	}
 	if w := c.Warm; w != nil {
 		line("before the run", "%s of threads under way, %d prompt tokens; %s are history",
-			page.Many(w.Streams, "request"), w.Tokens, page.Many(w.History, "request"))
+			doc.Many(w.Streams, "request"), w.Tokens, doc.Many(w.History, "request"))
 	}
 }
 

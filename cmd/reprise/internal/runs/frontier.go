@@ -23,8 +23,8 @@ import (
 	"reprise/replay/report"
 	"reprise/replay/result"
 	"reprise/trace"
+	"reprise/trace/doc"
 	"reprise/trace/objectstore"
-	"reprise/trace/page"
 	"reprise/trace/quantity"
 )
 
@@ -211,13 +211,13 @@ func (f *Frontier) measure(cmd *cobra.Command, work bench.Frontier,
 		defer work.Dir.Close()
 		levels := "levels until throughput grows no more"
 		if n := len(work.Concurrencies); n > 0 {
-			levels = page.Many(int64(n), "level")
+			levels = doc.Many(int64(n), "level")
 		}
 		cli.Notef(cmd, "estimate: %s for each server and each of %d length classes, as long as the server takes", levels,
 			len(work.Classes))
 		work.ToldLevel = func(engine, class string, p bench.FrontierPoint) {
 			cli.Stepf(cmd, "%s, %s, %d in flight: %s tok/s/user, %s tok/s/GPU", engine, class, p.Concurrency,
-				page.Number(p.PerUser), page.Number(p.OutputPerGPU))
+				doc.Number(p.PerUser), doc.Number(p.OutputPerGPU))
 		}
 	} else {
 		bar := cli.NewProgress(cmd)

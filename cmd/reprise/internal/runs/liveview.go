@@ -15,7 +15,7 @@ import (
 	"reprise/replay"
 	"reprise/replay/report"
 	"reprise/replay/result"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 )
 
 // liveStopping says that the sending is being ended, liveOver that all is over.
@@ -133,7 +133,7 @@ var liveQuantities = []struct {
 // looser says how many limits of a verdict allow more than their defaults; the report names them.
 func looser(l report.Limits) string {
 	if n := int64(len(l.Loosened())); n > 0 {
-		return " (" + page.Many(n, "limit") + " loosened)"
+		return " (" + doc.Many(n, "limit") + " loosened)"
 	}
 	return ""
 }

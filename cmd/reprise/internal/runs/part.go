@@ -15,7 +15,7 @@ import (
 	"reprise/synth"
 	"reprise/synth/fidelity"
 	"reprise/trace"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 	"reprise/trace/profile"
 )
 
@@ -341,7 +341,7 @@ func (p *workloadPart) countImages(cmd *cobra.Command) (*result.ImageLoad, error
 		return nil, err
 	}
 	cli.Notef(cmd, "images: %d of %d requests have images, which are not sent: text stands for their %s",
-		sum.Requests, p.rows.Len(), page.Many(sum.Tokens, "token"))
+		sum.Requests, p.rows.Len(), doc.Many(sum.Tokens, "token"))
 	return &sum, nil
 }
 

@@ -19,7 +19,7 @@ import (
 	"reprise/replay/client"
 	"reprise/replay/result"
 	"reprise/trace"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 	"reprise/trace/profile"
 	"reprise/trace/sample"
 )
@@ -86,7 +86,7 @@ func (s *replayServers) calibrate(cmd *cobra.Command,
 			continue
 		}
 		t := templates[api]
-		overhead := page.Many(int64(t.Before+t.After), "token")
+		overhead := doc.Many(int64(t.Before+t.After), "token")
 		if t.After > 0 && t.Found == result.TemplateAssumed {
 			overhead += ", all of them taken to stand after the prompt (the server's counts do not tell; " +
 				"--set template-tokens=BEFORE+AFTER does)"

@@ -11,7 +11,7 @@ import (
 	"reprise/replay"
 	"reprise/replay/result"
 	"reprise/trace"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 	"reprise/trace/sample"
 )
 
@@ -48,10 +48,10 @@ func (p *workloadPart) readTrees(cmd *cobra.Command, load *flags.Load, seed uint
 		}
 		load.Thin = replay.ThinTrees(share, load.Trees.Len())
 		load.Trees.Deal(share)
-		cli.Notef(cmd, "shard %v: %s of %d", share, page.Many(load.Trees.Len(), "session"), load.Trees.Whole())
+		cli.Notef(cmd, "shard %v: %s of %d", share, doc.Many(load.Trees.Len(), "session"), load.Trees.Whole())
 	}
-	cli.Notef(cmd, "sessions: %s of %s, %.1f each on average", page.Many(load.Trees.Len(), "session"),
-		page.Many(load.Trees.Rows(), "request"),
+	cli.Notef(cmd, "sessions: %s of %s, %.1f each on average", doc.Many(load.Trees.Len(), "session"),
+		doc.Many(load.Trees.Rows(), "request"),
 		float64(load.Trees.Rows())/float64(load.Trees.Len()))
 	return closing, nil
 }
@@ -76,8 +76,8 @@ func (r *replayRun) warmTrajectories(o *replay.Options) error {
 	}
 	cli.Notef(r.cmd, "trajectory warm-up: %s under way in %s, %d prompt tokens over %v; %s before them are history "+
 		"and not sent",
-		page.Many(about.Streams, "thread"), page.Many(about.Trees, "session"), about.Tokens, took.Round(time.Second),
-		page.Many(about.History, "request"))
+		doc.Many(about.Streams, "thread"), doc.Many(about.Trees, "session"), about.Tokens, took.Round(time.Second),
+		doc.Many(about.History, "request"))
 	if len(rows) > 0 {
 		prompter, err := r.servers.prompter() // of its own, since the run's counts what it makes
 		if err != nil {
@@ -97,7 +97,7 @@ func (r *replayRun) warmTrajectories(o *replay.Options) error {
 				return cli.Exit(cli.Untrusted,
 					fmt.Errorf("the trajectory warm-up failed, so that the server's cache is not where the sessions "+
 						"begin and nothing was measured: %d of %s, first the one of session %s: %s",
-						sent.Failed, page.Many(int64(len(rows)), "request"), sessionName(&rows[i]), why))
+						sent.Failed, doc.Many(int64(len(rows)), "request"), sessionName(&rows[i]), why))
 			}
 		}
 		about.TookNS = sent.TookNS
@@ -133,14 +133,14 @@ func tellSessions(cmd *cobra.Command, s *result.Sessions) {
 	}
 	if c.Gaps.Implied > 0 {
 		cli.Notef(cmd, "sessions: of %s the workload tells the session and not the parents; each waited for the "+
-			"turn before it", page.Many(c.Gaps.Implied, "turn"))
+			"turn before it", doc.Many(c.Gaps.Implied, "turn"))
 	}
 	for _, cap := range []struct {
 		flag string
 		result.Capped
 	}{{"gap-cap", c.GapCap}, {"idle-cap", c.IdleCap}, {"session-idle-cap", c.TreeCap}} {
 		if cap.Times > 0 {
-			cli.Notef(cmd, "sessions: %s shortened %s, by %v in all", cap.flag, page.Many(cap.Times, "wait"),
+			cli.Notef(cmd, "sessions: %s shortened %s, by %v in all", cap.flag, doc.Many(cap.Times, "wait"),
 				time.Duration(cap.NS).Round(time.Millisecond))
 		}
 	}
@@ -152,7 +152,7 @@ func tellSessions(cmd *cobra.Command, s *result.Sessions) {
 
 func times(least, most int64) string {
 	if least == most {
-		return page.Many(least, "time")
+		return doc.Many(least, "time")
 	}
-	return fmt.Sprintf("%d to %s", least, page.Many(most, "time"))
+	return fmt.Sprintf("%d to %s", least, doc.Many(most, "time"))
 }

@@ -16,7 +16,7 @@ import (
 	"reprise/replay/result"
 	"reprise/replay/shard"
 	"reprise/trace"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 )
 
 // checkShard reads the share, which the load then has, and refuses what shards cannot do.
@@ -95,8 +95,8 @@ func (p *workloadPart) deal(cmd *cobra.Command, load *flags.Load) error {
 	if p.loop != nil {
 		p.loop.Rows = dealt.Len()
 	}
-	cli.Notef(cmd, "shard %v: %d of %s, %d of %s", share, dealt.Len(), page.Many(p.every.Len(), "row"),
-		share.Count(int(sessions)), page.Many(sessions, "session"))
+	cli.Notef(cmd, "shard %v: %d of %s, %d of %s", share, dealt.Len(), doc.Many(p.every.Len(), "row"),
+		share.Count(int(sessions)), doc.Many(sessions, "session"))
 	return nil
 }
 

@@ -14,7 +14,7 @@ import (
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
 	"reprise/datasets/catalogue"
-	"reprise/trace/page"
+	"reprise/trace/doc"
 	"reprise/trace/textpage"
 )
 
@@ -120,7 +120,7 @@ func describe(w io.Writer, o textpage.Options, s *catalogue.Set) error {
 	}
 	fact("size", of)
 	if s.Rows > 0 {
-		fact("holds", page.Count(s.Rows)+" "+s.Of)
+		fact("holds", doc.Count(s.Rows)+" "+s.Of)
 	}
 	fact("page", s.Page)
 	fact("cite", s.Cite)
@@ -150,17 +150,17 @@ func size(bytes int64) string {
 		of   float64
 	}{{"GB", 1e9}, {"MB", 1e6}} {
 		if v := float64(bytes) / unit.of; v >= 1 {
-			return page.Number(v) + " " + unit.name
+			return doc.Number(v) + " " + unit.name
 		}
 	}
-	return page.Number(float64(bytes)/1e3) + " kB"
+	return doc.Number(float64(bytes)/1e3) + " kB"
 }
 
 func count(n int64) string {
 	if n == 0 {
 		return "–"
 	}
-	return page.Count(n)
+	return doc.Count(n)
 }
 
 // fetchFlags are the flags of datasets fetch.

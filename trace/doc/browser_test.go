@@ -1,14 +1,14 @@
-package page
+package doc
 
 import (
 	"strings"
 	"testing"
 
-	"reprise/trace/page/pagetest"
+	"reprise/trace/doc/pagetest"
 )
 
 // edgeCases is a page of plots that are easy to draw wrongly.
-func edgeCases() *Page {
+func edgeCases() *Document {
 	one := Series{X: []float64{5}, Y: []float64{7}}
 	var plots []Plot
 	for k := range Kind(len(kinds)) {
@@ -30,7 +30,7 @@ func edgeCases() *Page {
 	} {
 		plots = append(plots, Plot{Kind: Lanes, XUnit: "s", YNames: []string{"7", "+1", `<b>"&`}, Series: s})
 	}
-	p := &Page{Title: "Edge cases", Sections: []Section{{Plots: plots}}}
+	p := &Document{Title: "Edge cases", Sections: []Section{{Plots: plots}}}
 	for _, s := range hostile {
 		p.Sections, p.Terms = append(p.Sections, everywhere(s).Sections...), append(p.Terms, everywhere(s).Terms...)
 	}
@@ -39,7 +39,7 @@ func edgeCases() *Page {
 
 func TestBrowserDrawsEveryPlot(t *testing.T) {
 	b := pagetest.Open(t)
-	for name, p := range map[string]*Page{"demo": demo(), "edge cases": edgeCases()} {
+	for name, p := range map[string]*Document{"demo": demo(), "edge cases": edgeCases()} {
 		if s := b.Show([]byte(render(t, p)), 1200, 2400, "light"); s.Plots == "0" || s.Drawn != s.Plots || s.Errors != "" {
 			t.Errorf("%s: %q of %q plots drawn, errors %q", name, s.Drawn, s.Plots, s.Errors)
 		}

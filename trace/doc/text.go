@@ -1,4 +1,4 @@
-package page
+package doc
 
 import (
 	"cmp"
@@ -18,7 +18,7 @@ const leastRows = 5
 // the verdict, the table with as many rows as [textpage.AnswerLines] leave room for, and the facts and
 // the notes that are no mere information as far as there is room. With details the notes, sections and provenance follow,
 // without plots: what a plot shows is in a table of its section. It writes once, without colours.
-func (p *Page) WriteText(w io.Writer, o textpage.Options) error {
+func (p *Document) WriteText(w io.Writer, o textpage.Options) error {
 	if err := p.check(); err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (p *Page) WriteText(w io.Writer, o textpage.Options) error {
 }
 
 // leastLines is how many lines the table of the first screen takes at least.
-func (p *Page) leastLines() int {
+func (p *Document) leastLines() int {
 	if p.Table == nil {
 		return 0
 	}
@@ -69,7 +69,7 @@ func (p *Page) leastLines() int {
 
 // writeNotes writes the notes that are no mere information and those with items, in an answer as much of
 // them as so many lines have room for, and last what is last.
-func (p *Page) writeNotes(out *textpage.Page, o textpage.Options, lines int, last string) {
+func (p *Document) writeNotes(out *textpage.Page, o textpage.Options, lines int, last string) {
 	left := int64(0)
 	put := func(mark, words string) {
 		one := textpage.New(o)
@@ -134,7 +134,7 @@ func (n *Note) write(out *textpage.Page) {
 
 // writeFirstTable writes the table of the first screen, in an answer with as many rows as so many lines
 // have room for.
-func (p *Page) writeFirstTable(out *textpage.Page, o textpage.Options, lines int) {
+func (p *Document) writeFirstTable(out *textpage.Page, o textpage.Options, lines int) {
 	if p.Table == nil || len(p.Table.Rows) == 0 {
 		return
 	}

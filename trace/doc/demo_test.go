@@ -1,4 +1,4 @@
-package page
+package doc
 
 import (
 	"fmt"
@@ -8,9 +8,9 @@ import (
 )
 
 // demo is a page as a replay would write it: six plots of 200 to 20,000 points.
-func demo() *Page {
+func demo() *Document {
 	rng := rand.New(rand.NewPCG(1, 2))
-	return &Page{
+	return &Document{
 		Title: "Replay of conversation.workload.parquet",
 		Lead:  "12,031 requests over 59 minutes against an OpenAI-compatible endpoint, sent open-loop at their recorded times.",
 		Facts: []Fact{

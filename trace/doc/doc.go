@@ -1,9 +1,9 @@
-// Package page writes the one self-contained HTML page, with plots, that every
-// report uses: profiles, replays, comparisons, audits; and the same for a terminal
-// and as Markdown.
+// Package doc lays out the answer of a command, a [Document]: as the one self-contained HTML
+// page, with plots, that every report uses (profiles, replays, comparisons, audits), for a
+// terminal, and as Markdown.
 //
-// A report fills in a [Page] (facts, sections, notes, tables, plots, terms: plain
-// strings and numbers, nothing of HTML) and calls [Page.Write] or [Page.WriteText], so
+// A report fills in a [Document] (facts, sections, notes, tables, plots, terms: plain
+// strings and numbers, nothing of HTML) and calls [Document.Write] or [Document.WriteText], so
 // that a figure has one value in both. For HTML
 //
 //  1. the page is checked: every row as wide as its head, every series with as
@@ -30,15 +30,15 @@
 // The file opens from disk and loads nothing else: its Content-Security-Policy
 // forbids every connection, image and frame, and admits the one script and the
 // one style sheet by their SHA-256, so that text could not run even if it were not
-// escaped. The same Page gives the same bytes. The plots
+// escaped. The same Document gives the same bytes. The plots
 // are drawn by uPlot (MIT; its licence stands in the page), chosen over larger
 // plotting libraries because it is 50 KB and draws in milliseconds, and over
 // images because a reader wants to zoom and to read values.
 //
 // # Files
 //
-//   - page.go: Page and its parts (first screen, sections, notes, tables, plots, series, marks, terms),
-//     and the check for contradictions
+//   - document.go: Document and its parts (first screen, sections, notes, tables, plots,
+//     series, marks, terms), and the check for contradictions
 //   - text.go: the page for a terminal: its first screen, or all but the plots
 //   - markdown.go: the page as Markdown
 //   - templatedata.go: the page as its template reads it: labels linked to definitions, alignment
@@ -54,4 +54,4 @@
 //     seconds, decimals, thousands
 //
 // Exported names may change in any release.
-package page
+package doc

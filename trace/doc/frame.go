@@ -1,4 +1,4 @@
-package page
+package doc
 
 import (
 	"bytes"
@@ -86,7 +86,7 @@ func digest(text string) string {
 // gives the same bytes. A page that contradicts itself (no title, ragged rows,
 // series of unequal lengths, an unknown kind, level, alignment or term) is an
 // error, and nothing is written.
-func (p *Page) Write(w io.Writer) error {
+func (p *Document) Write(w io.Writer) error {
 	v, err := newView(p)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package page
+package doc
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite testdata/body.golden")
 
-func render(t testing.TB, p *Page) string {
+func render(t testing.TB, p *Document) string {
 	t.Helper()
 	var b bytes.Buffer
 	if err := p.Write(&b); err != nil {
@@ -35,9 +35,9 @@ func data(t testing.TB, html string) string {
 }
 
 // everywhere puts one string in every place that takes one.
-func everywhere(s string) *Page {
+func everywhere(s string) *Document {
 	notes := []Note{{Level: Info, Text: s}, {Level: Bad, Text: s, Word: s, Items: []string{s}}}
-	return &Page{
+	return &Document{
 		Title: s, Tag: s, Lead: s, Headline: s, Facts: []Fact{{s, s, s, s}}, About: []Group{{s, []Fact{{s, s, s, s}}}}, Terms: []Term{{s, s, s, s}}, Verdict: notes, Notes: notes,
 		Sections: []Section{
 			{Title: s, Text: []string{s}, Notes: notes,
@@ -200,7 +200,7 @@ func TestOverhead(t *testing.T) {
 	if n := len(html) - len(data(t, html)); n > 120_000 {
 		t.Errorf("%d bytes besides the data", n)
 	}
-	plain := render(t, &Page{Title: "No plots", Sections: []Section{{Text: []string{"None."}}}})
+	plain := render(t, &Document{Title: "No plots", Sections: []Section{{Text: []string{"None."}}}})
 	if strings.Contains(plain, "<script") || len(plain) > 12_000 {
 		t.Errorf("a page without plots has %d bytes, or a script", len(plain))
 	}
@@ -208,7 +208,7 @@ func TestOverhead(t *testing.T) {
 
 // The golden file holds the body of a page with one of everything, up to the data.
 func TestStructure(t *testing.T) {
-	html := render(t, &Page{
+	html := render(t, &Document{
 		Title: "Title", Lead: "Lead.", Facts: []Fact{{"Requests", "12", "all", "requests"}, {Label: "Rate", Value: "3 /s"}}, Notes: []Note{{Level: Good, Text: "Fine."}},
 		Verdict: []Note{{Level: Bad, Text: "First of all."}}, About: []Group{{"Hardware", []Fact{{Label: "GPU", Value: strings.Repeat("long ", 13)}}}},
 		Terms: []Term{{"requests", "count", "All rows.", ""}, {"ttft", "ms", "Time to first token.", "first − sent"}},
@@ -245,7 +245,7 @@ func TestStructure(t *testing.T) {
 }
 
 func TestContentsOnlyForMoreThanThree(t *testing.T) {
-	p := &Page{Title: "T", Sections: []Section{{Title: "A"}, {Title: "B"}, {Title: "C"}, {}}}
+	p := &Document{Title: "T", Sections: []Section{{Title: "A"}, {Title: "B"}, {Title: "C"}, {}}}
 	if strings.Contains(render(t, p), "<nav") {
 		t.Error("contents for three titles")
 	}
@@ -283,14 +283,14 @@ type refuser struct{ calls int }
 func (r *refuser) Write([]byte) (int, error) { r.calls++; return 0, errors.New("full") }
 
 func TestErrors(t *testing.T) {
-	section := func(s Section) *Page { return &Page{Title: "T", Sections: []Section{{}, s}} }
-	plot := func(k Kind, s ...Series) *Page { return section(Section{Plots: []Plot{{}, {Kind: k, Series: s}}}) }
+	section := func(s Section) *Document { return &Document{Title: "T", Sections: []Section{{}, s}} }
+	plot := func(k Kind, s ...Series) *Document { return section(Section{Plots: []Plot{{}, {Kind: k, Series: s}}}) }
 	for _, test := range []struct {
-		p    *Page
+		p    *Document
 		want string
 	}{
-		{&Page{}, "page: no title"},
-		{&Page{Title: "T", Notes: []Note{{Level: 9, Text: ""}}}, "page: note 1: unknown level 9"},
+		{&Document{}, "page: no title"},
+		{&Document{Title: "T", Notes: []Note{{Level: 9, Text: ""}}}, "page: note 1: unknown level 9"},
 		{section(Section{Notes: []Note{{}, {Level: 9, Text: ""}}}), "page: section 2, note 2: unknown level 9"},
 		{section(Section{Tables: []Table{{}}}), "page: section 2, table 1: no head"},
 		{section(Section{Tables: []Table{{Head: []string{"secret"}, Rows: [][]string{{""}, {"secret", "x"}}}}}), "page: section 2, table 1: row 2 has 2 cells, the head has 1"},
@@ -298,7 +298,7 @@ func TestErrors(t *testing.T) {
 		{section(Section{Tables: []Table{{Head: []string{""}, Align: make([]Align, 2)}}}), "page: section 2, table 1: 2 alignments for 1 columns"},
 		{section(Section{Tables: []Table{{Head: []string{""}, RowTerms: []string{""}}}}), "page: section 2, table 1: 0 terms for 1 columns, 1 for 0 rows"},
 		{section(Section{Plots: []Plot{{Term: "ttft"}}}), `page: no definition of the term "ttft"`},
-		{&Page{Title: "T", Verdict: []Note{{Level: 9, Text: ""}}}, "page: note 1: unknown level 9"},
+		{&Document{Title: "T", Verdict: []Note{{Level: 9, Text: ""}}}, "page: note 1: unknown level 9"},
 		{plot(8), "page: section 2, plot 2: unknown kind 8"},
 		{plot(Line, Series{}, Series{X: []float64{1}}), "page: section 2, plot 2: series 2: 1 X and 0 Y"},
 		{plot(Line, Series{Hi: []float64{}}), "page: section 2, plot 2: series 1: only bars and lanes have a Hi"},
@@ -336,7 +336,7 @@ func BenchmarkWrite(b *testing.B) {
 // Links lead to files beside the page, and nowhere else.
 func TestLinks(t *testing.T) {
 	var b bytes.Buffer
-	p := Page{Title: "t", Sections: []Section{{Links: []Link{{"Run <1>", "a/b c/report.html"}, {"colon", "x:y.html"}}}}}
+	p := Document{Title: "t", Sections: []Section{{Links: []Link{{"Run <1>", "a/b c/report.html"}, {"colon", "x:y.html"}}}}}
 	if err := p.Write(&b); err != nil {
 		t.Fatal(err)
 	}

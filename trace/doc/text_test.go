@@ -1,4 +1,4 @@
-package page
+package doc
 
 import (
 	"bytes"
@@ -10,13 +10,13 @@ import (
 )
 
 // parts is a page that has other words in each place, and these words.
-func parts() (*Page, []string) {
+func parts() (*Document, []string) {
 	var all []string
 	word := func(place string) string {
 		all = append(all, place+"Words")
 		return place + "Words"
 	}
-	p := &Page{Title: "Title", Headline: word("headline"), Lead: word("lead"), Tag: word("tag"),
+	p := &Document{Title: "Title", Headline: word("headline"), Lead: word("lead"), Tag: word("tag"),
 		Verdict: []Note{{Level: Bad, Text: word("verdict"), Items: []string{word("reason")}}},
 		Notes:   []Note{{Level: Warn, Text: word("warning")}},
 		Facts:   []Fact{{Label: word("label"), Value: word("value"), Note: word("note")}},

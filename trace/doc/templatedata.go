@@ -1,4 +1,4 @@
-package page
+package doc
 
 import (
 	"cmp"
@@ -94,7 +94,7 @@ type plotView struct {
 }
 
 // newView checks a page and prepares everything on it.
-func newView(p *Page) (*view, error) {
+func newView(p *Document) (*view, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package page
+package doc
 
 import (
 	"math"
@@ -77,7 +77,7 @@ func TestCDFPercentiles(t *testing.T) {
 	if !slices.Equal(marks, []float64{50, 99, 95}) {
 		t.Errorf("marks at %v", marks)
 	}
-	html := render(t, &Page{Title: "T", Sections: []Section{{Plots: []Plot{p}}}})
+	html := render(t, &Document{Title: "T", Sections: []Section{{Plots: []Plot{p}}}})
 	if !strings.Contains(html, want[0]) || !strings.Contains(html, `{"a":"y","v":95,"t":"p95","e":true}`) {
 		t.Error("the page does not say or mark them")
 	}

@@ -1,4 +1,4 @@
-package page
+package doc
 
 import (
 	"errors"
@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// A Page is a report. All of its strings are plain text and are escaped; only
+// A Document is a report. All of its strings are plain text and are escaped; only
 // the title is required.
-type Page struct {
+type Document struct {
 	// The first screen: what was asked, and the answer.
 	Title    string
 	Tag      string // of the whole page, such as its privacy tier; beside the title
@@ -191,7 +191,7 @@ type Series struct {
 const tones = 6
 
 // check reports the first contradiction in the page.
-func (p *Page) check() error {
+func (p *Document) check() error {
 	if p.Title == "" {
 		return errors.New("page: no title")
 	}
@@ -310,7 +310,7 @@ func (p *Plot) check() error {
 }
 
 // Plots are all plots of the page, that of the first screen before those of the sections.
-func (p *Page) Plots() []*Plot {
+func (p *Document) Plots() []*Plot {
 	var out []*Plot
 	if p.Plot != nil {
 		out = append(out, p.Plot)

@@ -1,4 +1,4 @@
-package page
+package doc
 
 import (
 	"bytes"
@@ -16,7 +16,7 @@ type markdown struct{ bytes.Buffer }
 
 // WriteMarkdown writes the whole page, without plots and links, for a repository or a comment. It
 // writes once.
-func (p *Page) WriteMarkdown(w io.Writer) error {
+func (p *Document) WriteMarkdown(w io.Writer) error {
 	if err := p.check(); err != nil {
 		return err
 	}
