@@ -5,11 +5,13 @@ import (
 	"testing"
 
 	"reprise/trace"
+	"reprise/trace/longtest"
 )
 
 // A workload of a model of too few requests says so with their number, and so does its comparison
 // with the trace; one of enough does not.
 func TestFewRequests(t *testing.T) {
+	longtest.Skip(t)
 	for n, few := range map[int]bool{FewRequests - 1: true, FewRequests: false} {
 		rows := make([]trace.Request, n)
 		for i := range rows {

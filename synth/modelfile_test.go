@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"reprise/trace"
+	"reprise/trace/longtest"
 )
 
 // written returns the bytes of a model's file.
@@ -48,6 +49,7 @@ func fullModel(t testing.TB) *Model {
 }
 
 func TestModelFileRoundTrip(t *testing.T) {
+	longtest.Skip(t)
 	for name, m := range map[string]*Model{
 		"full":   fullModel(t),
 		"plain":  fitted(t, talk{block: 16, models: 1}.rows(2, 50), trace.Meta{BlockSize: 16}, 1, 0),
@@ -78,6 +80,7 @@ func rowDigest(rows []trace.Request) string {
 }
 
 func TestModelFileSaysWhatItIs(t *testing.T) {
+	longtest.Skip(t)
 	b := written(t, fullModel(t))
 	in, err := trace.NewRowsReader[modelRow](bytes.NewReader(b), int64(len(b)))
 	if err != nil {

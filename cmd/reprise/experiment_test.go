@@ -12,6 +12,7 @@ import (
 // Every command that makes several runs writes a directory that the others read, where its keys
 // carry the reading; else they say which key is in the way.
 func TestExperimentsAreReadByAll(t *testing.T) {
+	long(t)
 	t.Chdir(t.TempDir())
 	const preset = " --preset l4-qwen2.5-0.5b --quiet"
 	writeFiles(t, map[string]string{"s.yaml": "rows:\n" +

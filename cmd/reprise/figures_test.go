@@ -106,6 +106,7 @@ func TestEveryFigureByEverySpelling(t *testing.T) {
 
 // Objectives are read by every spelling, and what a shell offers is read where it is offered.
 func TestObjectivesAndCompletion(t *testing.T) {
+	long(t)
 	for _, of := range []*figure.Subject{figure.TTFT, figure.TPOT, figure.ITL, figure.E2E} {
 		for _, spelling := range of.Spellings() {
 			for _, name := range spellingsOf(0, spelling) {

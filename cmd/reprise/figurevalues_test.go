@@ -214,6 +214,7 @@ var printedAs = map[string]struct{ path, family string }{
 
 // Each figure has one value wherever it is printed, and it is the one that its definition gives by hand.
 func TestEveryFigureByItsRows(t *testing.T) {
+	long(t)
 	dir := t.TempDir()
 	run, rows, metrics := judgedRun()
 	hand := byHand(rows, metrics)

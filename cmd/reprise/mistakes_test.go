@@ -44,6 +44,7 @@ func says(status int, body string) http.HandlerFunc {
 // What a new user does wrong, and all that the command says to it. None needs the
 // documents to be solved.
 func TestFirstMistakes(t *testing.T) {
+	long(t)
 	t.Chdir(t.TempDir())
 	t.Setenv("OPENAI_API_KEY", "")
 	t.Setenv("HF_HUB_CACHE", "hub")

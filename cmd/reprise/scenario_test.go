@@ -79,6 +79,7 @@ func TestScenario(t *testing.T) {
 
 // What breaks a rule is refused, and with --force it runs and the results say so.
 func TestScenarioBroken(t *testing.T) {
+	long(t)
 	w, _ := agentWorkload(t, 4)
 	server, out := newSessionServer(t), filepath.Join(t.TempDir(), "r.parquet")
 	rules := scenarioFile(t, "workloads: [sha256:aaaa]\n")

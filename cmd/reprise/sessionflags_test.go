@@ -58,6 +58,7 @@ func TestSessionFlags(t *testing.T) {
 // All settings work from a run file, reach the results of a simulation, and a dry run plans
 // what the simulation does.
 func TestSessionsFromARunFile(t *testing.T) {
+	long(t)
 	t.Chdir(t.TempDir())
 	w, _ := agentWorkload(t, 40)
 	run := "sessions: 6\nduration: 60s\nrecycle: same\ngap-cap: 1ms\nidle-cap: 5ms\nthink-scale: 0.5\ntool-scale: 2\nwarmup: 3sessions\n"

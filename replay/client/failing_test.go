@@ -17,6 +17,7 @@ import (
 	"reprise/replay/openai"
 	"reprise/replay/result"
 	"reprise/trace"
+	"reprise/trace/longtest"
 )
 
 // failingRun replays rows and returns the results in their order, one for each.
@@ -125,6 +126,7 @@ func TestServerThatHangs(t *testing.T) {
 // Faults at random: every request has one result, those that were spared are as
 // exact as ever, and another run gives the same.
 func TestServerThatFailsAtRandom(t *testing.T) {
+	longtest.Skip(t)
 	const n = 1000
 	play := func(t *testing.T) (results []result.Result, odd result.Odd) {
 		synctest.Test(t, func(t *testing.T) {

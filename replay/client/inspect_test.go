@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"reprise/replay/result"
+	"reprise/trace/longtest"
 )
 
 func probing(t *testing.T, o Options) *HTTP {
@@ -65,6 +66,7 @@ func TestServerAPIs(t *testing.T) {
 
 // A probe whose connection breaks is sent again, twice; what was sent is counted.
 func TestProbesSurviveResets(t *testing.T) {
+	longtest.Skip(t)
 	broken := 0
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if broken > 0 {

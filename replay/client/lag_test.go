@@ -17,6 +17,7 @@ import (
 	"reprise/replay/pace"
 	"reprise/replay/result"
 	"reprise/trace"
+	"reprise/trace/longtest"
 )
 
 // poisson is a workload of n short requests at a rate.
@@ -256,6 +257,7 @@ func residentBytes(b *testing.B) int64 {
 // No event is lost: the client's counts are the server's, on every kind of
 // connection.
 func TestWireCounts(t *testing.T) {
+	longtest.Skip(t)
 	for _, conns := range []string{PerRequest, Pooled, "pooled:50", perSession} {
 		server := startWireServer(t, wireAnswers{Tokens: 20, ITL: time.Millisecond})
 		h := endpoint(t, Options{URL: server.url, Connections: conns})
