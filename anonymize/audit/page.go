@@ -111,7 +111,7 @@ var tierWords = map[string]string{
 	anonymize.Public:   "made by a differentially private model; no row is real",
 }
 
-// findings are those that need a look: what failed, and what could not have found anything.
+// findings are a note for each check that failed or was inconclusive: a reader has to look at these.
 func (s *sheet) findings() (out []doc.Note) {
 	for _, of := range []struct {
 		Status

@@ -108,7 +108,7 @@ func (s *sheet) hiding() doc.Section {
 		}
 		columns.Rows = append(columns.Rows, []string{name, doc.Percent(c.Unique)})
 	}
-	known := doc.Table{Caption: "How many sessions a few of their requests single out, of those that have so many",
+	known := doc.Table{Caption: "How many sessions a few of their requests single out, among sessions with so many",
 		Head:  []string{"Known of each", "requests", "singled out", "at least", "at most"},
 		Align: []doc.Align{doc.Left, doc.Right, doc.Right, doc.Right, doc.Right}}
 	points, _ := fig["points"].([]pointRisk)

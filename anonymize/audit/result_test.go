@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A result reads back as it was, and its figures are a row each but for those that have a table.
+// A result reads back as it was. Each figure is a row, unless a table of its own has it.
 func TestResultWrites(t *testing.T) {
 	r := Result{Schema: resultSchema, Version: "1", Kind: kindTrace, Tier: "partner", Digest: "sha256:00", FileSHA256: "11", Findings: []Finding{
 		{Check: "a", Status: Pass, Why: "k < 3 & more", Figures: Figures{"share": 0.25, "found_in": []string{"x", "y"}}},

@@ -207,8 +207,8 @@ func (f *benchFlags) writePlan(cmd *cobra.Command, plan []bench.PlannedRun) erro
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	p := doc.Document{Title: "Runs", Table: &t, Headline: fmt.Sprintf("Dry run: nothing was sent. %s, %d of them complete",
-		doc.Many(int64(len(plan)), "run"), complete)}
+	p := doc.Document{Title: "Runs", Table: &t, Headline: fmt.Sprintf("Dry run: nothing was sent. %s, %d of them "+
+		"complete", doc.Many(int64(len(plan)), "run"), complete)}
 	return p.WriteText(cmd.OutOrStdout(), cli.TextOptions(cmd, "All runs: --details."))
 }
 

@@ -77,8 +77,6 @@ anew where the sweep had another. docs/capacity.md says more.`,
 	demandRest.NumberVar(&f.kwh, "price-per-kwh", 0, "price of a kWh, if not part of the GPU price; needs --watts")
 	results.BoolVar(&f.asJSON, "json", false, "print JSON")
 	results.FileVar(&f.html, "html", "write a self-contained HTML `page`")
-	everyday, _ := flags.Sections(fl, flags.ResultsFlags)
-	everyday.Bool("quiet", false, "no progress")
 	flags.Details(fl)
 	cmd.AddCommand(predictCommand())
 	return cmd
@@ -127,7 +125,8 @@ func (f *capacityFlags) run(cmd *cobra.Command, path string) error {
 	if f.asJSON {
 		err = cli.WriteJSON(cmd.OutOrStdout(), made)
 	} else {
-		err = made.WriteText(cmd.OutOrStdout(), cli.TextOptions(cmd, "How it is computed: --details. Page: --html FILE."))
+		o := cli.TextOptions(cmd, "How it is computed: --details. Page: --html FILE.")
+		err = made.WriteText(cmd.OutOrStdout(), o)
 	}
 	if err != nil {
 		return err
@@ -154,8 +153,7 @@ func readSweep(cmd *cobra.Command, path string, c *contract.Contract) (r bench.S
 	if !missing {
 		defer in.Close()
 		if !info.IsDir() && !strings.HasSuffix(path, ".json") {
-			return r, cli.Usagef("%s is no sweep: capacity needs the folder or the sweep.json that reprise sweep WORKLOAD "+
-				"-o DIR writes", path)
+			return r, cli.Usagef("%s is no sweep: name the folder or sweep.json that reprise sweep -o DIR wrote", path)
 		}
 		if r, err = bench.ReadSweep(file, in); err != nil || c == nil {
 			return r, err

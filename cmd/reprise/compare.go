@@ -162,12 +162,9 @@ func (f *compareFlags) compare(cmd *cobra.Command, args []string) (c compare.Com
 		}
 		return f.live(cmd, args[0], o)
 	}
-	cmd.Flags().Visit(func(fl *pflag.Flag) {
-		read := f.readers[fl.Name] || slices.Contains([]string{"quiet", "config", "set"}, fl.Name)
-		if !read && !flags.SetByVariable(fl) && err == nil {
-			err = cli.Usagef("%s is about making rounds: name the servers, by --url-a and --url-b or --preset-a "+
-				"and --preset-b", flags.Spelled(fl))
-		}
+	err = flags.RefuseBut(cmd, "is about making rounds: name the servers, by --url-a and --url-b or --preset-a and "+
+		"--preset-b", func(fl *pflag.Flag) bool {
+		return f.readers[fl.Name] || slices.Contains([]string{"quiet", "config", "set"}, fl.Name)
 	})
 	if err != nil {
 		return c, err
@@ -188,7 +185,7 @@ func (f *compareFlags) compare(cmd *cobra.Command, args []string) (c compare.Com
 				return c, err
 			}
 		}
-		if err := f.call(arms); err != nil {
+		if err := f.nameSides(arms); err != nil {
 			return c, err
 		}
 		if err := f.gated(len(arms[0].Files), len(arms)-1); err != nil {
@@ -203,7 +200,7 @@ func (f *compareFlags) compare(cmd *cobra.Command, args []string) (c compare.Com
 	return f.rounds(cmd, arms, o)
 }
 
-// experimentsOf are those of directories; none where the arguments are files.
+// experimentsOf opens the directories of several runs among the arguments; none where these are files.
 func experimentsOf(args []string) (out []bench.Experiment, err error) {
 	for _, arg := range args {
 		if info, err := objectstore.Stat(arg); err != nil || !info.IsDir() || trace.IsPartitioned(arg) {
@@ -214,8 +211,8 @@ func experimentsOf(args []string) (out []bench.Experiment, err error) {
 		case errors.Is(err, fs.ErrNotExist) && len(args) > 1:
 			continue // it has the results of one run
 		case errors.Is(err, fs.ErrNotExist):
-			return nil, cli.Usagef("%s has no %s, so that it does not say which results in it belong together: name the "+
-				"results", arg, bench.StateName)
+			return nil, cli.Usagef("%s has no %s, so that it does not say which results in it belong together: name "+
+				"the results", arg, bench.StateName)
 		case err != nil:
 			return nil, err
 		}
@@ -297,7 +294,7 @@ func (f *compareFlags) recorded(args []string) (arms []bench.Arm, err error) {
 		arms = []bench.Arm{{Name: "A", Files: f.a}, {Name: "B", Files: f.b}}
 	}
 	if len(f.arms) == 0 {
-		if err := f.call(arms); err != nil {
+		if err := f.nameSides(arms); err != nil {
 			return nil, err
 		}
 	}
@@ -414,8 +411,8 @@ func (f *compareFlags) againstProduction(cmd *cobra.Command, args []string,
 // maxSideName is how long the name of a side may be: it is the head of a column.
 const maxSideName = 32
 
-// call gives both sides the names that the flags give.
-func (f *compareFlags) call(arms []bench.Arm) error {
+// nameSides gives both sides the names that the flags give.
+func (f *compareFlags) nameSides(arms []bench.Arm) error {
 	if len(arms) > 2 && f.names != [2]string{} {
 		return cli.Usagef("--name-a and --name-b name two sides, and there are %d", len(arms))
 	}

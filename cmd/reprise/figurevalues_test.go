@@ -180,8 +180,8 @@ func (j *judgedBy) value(f figure.Figure) float64 {
 	return values[low] + (at-float64(low))*(values[min(low+1, last)]-values[low])
 }
 
-// printedAs says where each figure stands: in the JSON, with * for the statistic, and in Prometheus' text. A figure
-// without a place in one of them is told by a clause of a contract alone.
+// printedAs says where each figure stands: in the JSON, with * for the statistic, and in Prometheus' text. Where both are
+// empty, only a clause of a contract prints the figure.
 var printedAs = map[string]struct{ path, family string }{
 	"ttft":                           {"latency.from_due.ttft.*_ms", `ttft_seconds{origin="due",statistic="*"}`},
 	"e2e":                            {"latency.from_due.e2e.*_ms", `e2e_seconds{origin="due",statistic="*"}`},

@@ -320,7 +320,7 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 	return f.say(cmd, src.Info(), card, policy, timing, says...)
 }
 
-// release writes sessions that are drawn with noise from the imported rows, which are kept for so long in a private file.
+// release writes sessions that are drawn with noise from the imported rows. Until then a private file has the rows.
 func (f *importFlags) release(cmd *cobra.Command, rows func(trace.Writer[trace.Request]) (trace.Meta, error),
 	bar *cli.Progress) (says []string, err error) {
 	internal, err := trace.Private("", rows)

@@ -111,7 +111,7 @@ func TestFirstMistakes(t *testing.T) {
 		{line: "import log.jsonl --format openai -o x.parquet", code: 2, want: "reprise: unknown format \"openai\"; did you mean openai-batch, openai-log? (the formats are listed by reprise import --help-all, and without --format it is detected)\n"},
 		{line: "import few.jsonl --map time=wen -o x.parquet", code: 1, want: "reprise: few.jsonl:1:1: no record has the field \"wen\" (--map time=wen); did you mean \"when\"?\nFields of its one record:\n  when  always  date, 2025-01-01 00:00\n  text  always  text, 11 characters\nTo import it:\n  reprise import few.jsonl --map time=when --map prompt=text -o x.parquet\n"},
 		{line: "import few.jsonl --map time=when -o x.parquet", code: 2, want: "reprise: --map needs the prompt or its length: one of messages, prompt and input_tokens\n"},
-		{line: "capacity r.parquet --target-rate 5", code: 2, want: "reprise: r.parquet is no sweep: capacity needs the folder or the sweep.json that reprise sweep WORKLOAD -o DIR writes\n"},
+		{line: "capacity r.parquet --target-rate 5", code: 2, want: "reprise: r.parquet is no sweep: name the folder or sweep.json that reprise sweep -o DIR wrote\n"},
 		{line: "synth w.parquet --shared-above 1h -o x.parquet", code: 2, want: "reprise: --shared-above needs a duration above 0 and --users 2 or more: it makes the rate of several copies of the users one course\n"},
 		{line: "synth w.parquet --users 2 --shared-above 0s -o x.parquet", code: 2, want: "reprise: --shared-above needs a duration above 0 and --users 2 or more: it makes the rate of several copies of the users one course\n"},
 		{line: "replay http://127.0.0.1:1 w.parquet", code: 2, want: "reprise: too many arguments: what is \"w.parquet\"? reprise replay WORKLOAD [--url URL]\n"},

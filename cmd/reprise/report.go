@@ -399,7 +399,7 @@ func (f *reportFlags) writePage(runs ...report.Named) error {
 	return trace.WriteFile(f.HTML, trace.TierMode(report.Tier(runs)), report.Overlay(runs).Write)
 }
 
-// severalRuns is the experiment of a directory with more than one run; nil where the arguments are others.
+// severalRuns opens the directory that the one argument names; nil where it is a file, or has a single run.
 func severalRuns(args []string) (*bench.Experiment, error) {
 	if len(args) != 1 {
 		return nil, nil
@@ -424,7 +424,8 @@ func (f *reportFlags) reportExperiment(cmd *cobra.Command, e *bench.Experiment) 
 	case !slices.Contains([]string{"", formatText, formatJSON, formatMarkdown}, format):
 		return cli.Usagef("--format %s takes one results file", format)
 	case f.explain != "" || f.push.URL != "" || len(f.names) > 0 || f.Definitions != flags.OwnDefinitions:
-		return cli.Usagef("a directory of several runs takes no --explain, --push, --name or --definitions: name results")
+		return cli.Usagef("a directory of several runs takes no --explain, --push, --name or --definitions: name one " +
+			"results file in it")
 	}
 	o, err := f.Options()
 	if err != nil {
@@ -529,8 +530,8 @@ func resultsNamed(cmd *cobra.Command, paths []string) ([]string, error) {
 				path+" is a directory without results: name the file that replay or simulate wrote with -o")
 		case 1:
 		default:
-			return nil, cli.Usagef("%s is a directory with %d results files: name one, or several to be set side by side, "+
-				"such as %s", path, len(found), strings.Join(found[:2], " "))
+			return nil, cli.Usagef("%s is a directory with %d results files: name one, or several to be set side by "+
+				"side, such as %s", path, len(found), strings.Join(found[:2], " "))
 		}
 		out[i] = found[0]
 	}

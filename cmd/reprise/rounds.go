@@ -211,8 +211,7 @@ func (f *roundFlags) plan(cmd *cobra.Command, workload string, recorded map[stri
 	return p, nil
 }
 
-// storedPlan is the plan by which the rounds of an experiment are judged; nil where they were
-// made without one.
+// storedPlan is the plan by which the rounds of an experiment are judged; nil where it has none.
 func storedPlan(e *bench.Experiment) (*compare.Plan, error) {
 	if e.Command != "compare" || len(e.Design) == 0 {
 		return nil, nil
@@ -318,7 +317,7 @@ func (m *roundMaker) makeRounds(cmd *cobra.Command, upTo int) error {
 	return nil
 }
 
-// estimate is that of the pilot rounds, and of as many rounds as are asked for, or planned.
+// estimate counts the pilot rounds and the rounds that are asked for, or the planned rounds once there is a plan.
 func (m *roundMaker) estimate() (bench.Estimate, error) {
 	rounds := m.pilot + m.rounds
 	if m.decided != nil {
@@ -348,7 +347,7 @@ type roundPair struct {
 	run   uint64 // place of the first among all runs
 }
 
-// results are those of a side of a round, which is a or b.
+// results is the results file of a side, a or b, of a round.
 func (m *roundMaker) results(p roundPair, side string) string {
 	return m.dir.Results(fmt.Sprintf("%s-%02d-%s", cmp.Or(p.role, "round"), p.round, side))
 }
@@ -389,8 +388,8 @@ func (m *roundMaker) pair(cmd *cobra.Command, p roundPair) error {
 			Seed: strconv.FormatUint(m.plan.Seed+p.seed, 10), ColdSeed: strconv.FormatUint(cold, 10),
 			Duration: m.duration, Loop: m.loop, Rows: m.maxRequests, Warmup: m.plan.Warmup, Cooldown: m.cooldown,
 			Note: name, Series: m.plan.Seed, Run: p.run + uint64(i), Results: m.results(p, r.side)}
-		k := bench.Keys{Workload: bench.WorkloadName(m.workload), Load: m.load.String(), Server: m.names[r.at], Role: p.role,
-			Round: p.round}
+		k := bench.Keys{Workload: bench.WorkloadName(m.workload), Load: m.load.String(), Server: m.names[r.at],
+			Role: p.role, Round: p.round}
 		if _, err := m.dir.Make(cmd.Context(), r.target, "", k, t); err != nil {
 			if cmd.Context().Err() != nil {
 				err = fmt.Errorf("interrupted in %s: run the same command again to continue", name)
@@ -401,9 +400,8 @@ func (m *roundMaker) pair(cmd *cobra.Command, p roundPair) error {
 	return nil
 }
 
-// call gives both sides the names that the flags give; else those that they have in the directory; else A
-// and B.
-func (m *roundMaker) call(given [2]string) error {
+// nameSides names both sides: as the flags say, else as in the directory, else A and B.
+func (m *roundMaker) nameSides(given [2]string) error {
 	for i, side := range []string{"-a", "-b"} {
 		was := ""
 		for _, t := range m.dir.Trials {
@@ -453,7 +451,7 @@ func (f *compareFlags) live(cmd *cobra.Command, path string, o compare.Options) 
 	if err != nil {
 		return c, err
 	}
-	if err := m.call(f.names); err != nil {
+	if err := m.nameSides(f.names); err != nil {
 		return c, err
 	}
 	if !m.simulated {

@@ -14,7 +14,7 @@ import (
 type sliceFlags struct {
 	out        string
 	partitions int
-	start, end time.Duration // of the window; end 0 is that of the trace
+	start, end time.Duration // of the window; end 0 is the end of the trace
 }
 
 func sliceCommand() *cobra.Command {
@@ -114,7 +114,7 @@ func (f *sliceFlags) slice(cmd *cobra.Command, path string) error {
 		_, err := trace.Copy(dst, cut)
 		meta := t.Meta
 		meta.Capture = capture
-		meta.Breakers, meta.Raw, meta.Source = "", "", "" // those of the whole log
+		meta.Breakers, meta.Raw, meta.Source = "", "", "" // they are of the whole log
 		return meta, err
 	})
 }

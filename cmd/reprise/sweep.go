@@ -106,7 +106,7 @@ defines all that is printed.`,
 			if experiments, err := experimentsOf(args); err != nil {
 				return err
 			} else if len(experiments) == 1 {
-				return f.read(cmd, &experiments[0])
+				return f.read(cmd, args[0], &experiments[0])
 			}
 			settings, err := f.serve.Settings(cmd)
 			if err != nil {
@@ -135,15 +135,30 @@ defines all that is printed.`,
 	return cmd
 }
 
-// read prints the runs of a directory as a sweep.
-func (f *sweepFlags) read(cmd *cobra.Command, e *bench.Experiment) error {
+// read prints the runs of a directory as a sweep: the answer that is there, unless they are to be judged anew.
+func (f *sweepFlags) read(cmd *cobra.Command, dir string, e *bench.Experiment) error {
+	judged := false
+	err := flags.RefuseBut(cmd, "is about making runs, and "+dir+" has finished ones", func(fl *pflag.Flag) bool {
+		judges := flags.In(fl, flags.JudgementFlags)
+		judged = judged || judges
+		return judges || slices.Contains(strings.Fields("json html overwrite details quiet config set"), fl.Name)
+	})
+	if err != nil {
+		return err
+	}
+
 	o, err := f.options()
 	if err != nil {
 		return err
 	}
-	r, err := e.Sweep(cmd.Context(), o)
+	var r bench.SweepResult
+	if !judged {
+		r, err = readSweep(cmd, dir, nil)
+	} else if r, err = e.Sweep(cmd.Context(), o); err != nil {
+		err = cli.Exit(cli.Usage, err)
+	}
 	if err != nil {
-		return cli.Exit(cli.Usage, err)
+		return err
 	}
 	if err := f.write(cmd, r.Tier, &r); err != nil {
 		return err
@@ -273,11 +288,11 @@ func (f *sweepFlags) sweep(cmd *cobra.Command, path string) (r bench.SweepResult
 	}
 	answer := filepath.Join(f.dir, sweepFile)
 	for _, engine := range settings { // one, where an engine is to be started
+		s.Keys.Server = "engine" // its address is another each time
 		log := "engine.log"
 		if f.into != nil {
-			s.Keys.Setting = engine.Name
-			name := directoryName(engine.Name)
-			log, answer = filepath.Join(name, log), filepath.Join(f.dir, name, sweepFile)
+			s.Keys.Setting, s.Folder = engine.Name, directoryName(engine.Name)
+			log, answer = filepath.Join(s.Folder, log), filepath.Join(f.dir, s.Folder, sweepFile)
 			if err := os.MkdirAll(filepath.Dir(answer), 0o755); err != nil {
 				return r, err
 			}
@@ -306,8 +321,7 @@ func (f *sweepFlags) sweep(cmd *cobra.Command, path string) (r bench.SweepResult
 	if f.dir == "" {
 		return r, nil
 	}
-	write := func(w io.Writer) error { return cli.WriteJSON(w, r) }
-	return r, trace.WriteFile(answer, trace.TierMode(r.Tier), write)
+	return r, trace.WriteFile(answer, trace.TierMode(r.Tier), func(w io.Writer) error { return cli.WriteJSON(w, r) })
 }
 
 // engines are the settings of the engine that is to be started: one, or none where a server runs already.

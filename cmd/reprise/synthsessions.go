@@ -96,8 +96,8 @@ func fitSessions(cmd *cobra.Command, f *flags.Release, path string, t *trace.Tra
 	return m, sessionsWords(m, t.Meta, words), paid, nil
 }
 
-// sessionsWords are the notes on a model of sessions: what it protects and how far off it is, and after that what
-// the ledger says.
+// sessionsWords are the notes on a model of sessions: its protection, its expected errors, and the words of the
+// ledger.
 func sessionsWords(m *release.Model, source trace.Meta, ledger []string) []string {
 	if _, keys := anonymize.SharedKeys(source); keys > 1 {
 		ledger = append([]string{

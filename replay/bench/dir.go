@@ -42,7 +42,7 @@ type Keys struct {
 	Load     string `json:"load,omitempty"`     // as [ParseLoad] reads it
 	Server   string `json:"server,omitempty"`   // or engine
 	Setting  string `json:"setting,omitempty"`  // of the server, such as x=64
-	Role     string `json:"role,omitempty"`     // what it is beside the others for, such as [RolePilot]
+	Role     string `json:"role,omitempty"`     // its purpose, such as [RolePilot]; "" is a measurement
 	Round    int    `json:"round,omitempty"`    // among trials that differ in nothing but their seed, from 1
 }
 
@@ -51,7 +51,7 @@ func WorkloadName(path string) string {
 	return strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
 }
 
-// RolePilot is that of trials by which others are planned, and which no reading takes for a measurement.
+// RolePilot is the role of a trial by which others are planned. No reading takes it for a measurement.
 const RolePilot = "pilot"
 
 // A KeptTrial is a whole trial in the directory of an experiment.
@@ -150,13 +150,13 @@ func (e *Experiment) refuse(command string, plan []byte) error {
 	}
 	switch {
 	case e.old:
-		return fmt.Errorf("%s was written by an earlier version, which kept no %s: it can be read (reprise report %s), "+
-			"but not continued. Choose another directory", e.dir, StateName, e.dir)
+		return fmt.Errorf("%s was written by an earlier version, which kept no %s: it can be read (reprise report %s) "+
+			"and not continued. Choose another directory", e.dir, StateName, e.dir)
 	case e.Command != command:
 		return fmt.Errorf("%s holds runs of reprise %s: choose another directory", e.dir, e.Command)
 	case !bytes.Equal(was.Bytes(), plan):
-		return fmt.Errorf("%s holds runs of another workload or of other settings, see %s there: choose another directory",
-			e.dir, StateName)
+		return fmt.Errorf("%s holds runs of another workload or of other settings, see %s there: choose another "+
+			"directory", e.dir, StateName)
 	}
 	return nil
 }
@@ -222,8 +222,8 @@ func (d *Dir) Drop(results, why string) error {
 }
 
 // Make makes a trial at a target, which about tells from others, and keeps it under its keys. One that is
-// there whole is taken up, unless something else was asked of it. What is left of one that was
-// stopped is set aside.
+// there whole is taken up, unless something else was asked of it. The rest of a stopped trial is set
+// aside.
 func (d *Dir) Make(ctx context.Context, to Target, about string, k Keys, t Trial) (made bool, err error) {
 	asked, err := t.asked(about)
 	if err != nil {
@@ -258,12 +258,13 @@ func (d *Dir) Make(ctx context.Context, to Target, about string, k Keys, t Trial
 	if err != nil {
 		return true, err
 	}
-	d.Trials = slices.DeleteFunc(d.Trials, func(other KeptTrial) bool { return other.Results == filepath.ToSlash(name) })
-	d.Trials = append(d.Trials, KeptTrial{Keys: k, Results: filepath.ToSlash(name), Asked: asked})
+	name = filepath.ToSlash(name)
+	d.Trials = slices.DeleteFunc(d.Trials, func(other KeptTrial) bool { return other.Results == name })
+	d.Trials = append(d.Trials, KeptTrial{Keys: k, Results: name, Asked: asked})
 	return true, d.write()
 }
 
-// asked is a digest of what is asked of a trial, but for the paths and what is another each time.
+// asked is a digest of a trial without its paths and the seed that is new each time.
 func (t Trial) asked(about string) (string, error) {
 	t.Workload, t.Results, t.ColdSeed = "", "", ""
 	text, err := json.Marshal(t)
@@ -274,7 +275,7 @@ func (t Trial) asked(about string) (string, error) {
 	return hex.EncodeToString(sum[:16]), nil
 }
 
-// whole tells whether results are those of a run that went to its end.
+// whole tells whether a results file is of a run that went to its end.
 func whole(results string) bool {
 	f, err := result.Open(results)
 	if err != nil {

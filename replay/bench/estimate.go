@@ -102,8 +102,8 @@ func (t *Trial) takes(w workloadSpan) time.Duration {
 	return time.Duration(float64(w.lasts) * share)
 }
 
-// Estimate is that of the levels that a sweep names, with the runs that confirm the highest load; of one that searches
-// it has no runs.
+// Estimate counts the levels that a sweep names and the runs that confirm the highest load. A sweep that searches has
+// no runs to count.
 func (s *Sweep) Estimate() (Estimate, error) {
 	var trials []Trial
 	for _, load := range s.Ladder.Loads {

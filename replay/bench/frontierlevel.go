@@ -42,7 +42,7 @@ func (f *Frontier) levels(e *FrontierEngine) []int {
 	return out
 }
 
-// rows are n requests of the class, those of a level with so many in flight.
+// rows are n requests of the class, for a level with so many in flight.
 func (c *LengthClass) rows(n int, seed uint64, inFlight int) ([]trace.Request, error) {
 	prompt, err := arrival.ParseLength(c.Prompt)
 	if err != nil {

@@ -18,12 +18,12 @@ import (
 	"reprise/trace/arrival"
 )
 
-// column is what a trial was made of that comparisons tell apart: its server, and the setting of that.
+// column is what comparisons tell apart: the server of a trial, and its setting.
 func (k Keys) column() string {
 	return cmp.Or(strings.Trim(k.Server+", "+k.Setting, ", "), "server")
 }
 
-// row is what a trial has in common with those of other servers.
+// row is what a trial has in common with the trials of other servers.
 func (k Keys) row() Keys {
 	k.Server, k.Setting = "", ""
 	return k
@@ -98,10 +98,14 @@ func (e *Experiment) Table(o report.Options) (SuiteResult, error) {
 		}
 		all[at].runs = append(all[at].runs, s)
 	}
-	return suite.result(e.columns(), all), nil
+	r := suite.result(e.columns(), all)
+	if e.Command != "bench" {
+		r.title = "Runs in " + suite.Name
+	}
+	return r, nil
 }
 
-// An Arm is a server, or one with a setting, and its results in the order of those of the other arms.
+// An Arm is a server, or a server with a setting, and its results. File i of each arm is of the same round.
 type Arm struct {
 	Name  string
 	Files []string
@@ -136,6 +140,9 @@ func Arms(experiments ...Experiment) ([]Arm, error) {
 			arms, of = append(arms, arm), append(of, files)
 		}
 	}
+	if len(arms) == 0 {
+		return nil, fmt.Errorf("%s has no runs", experiments[0].dir)
+	}
 	if len(arms) < 2 {
 		return nil, fmt.Errorf("%s has runs of one server or setting alone, %s: name a second directory to compare it "+
 			"with", experiments[0].dir, strings.Join(experiments[0].columns(), ""))
@@ -160,19 +167,23 @@ func Arms(experiments ...Experiment) ([]Arm, error) {
 // StopTTFT is the p99 of TTFT from schedule beyond which a server counts as saturated, unless a sweep says more.
 const StopTTFT = 10 * time.Second
 
-// one is the workload and the server of all trials, where there is one of each.
-func (e *Experiment) one() error {
+// checkSingle is the error of trials of several workloads or servers, where a reading takes one of each.
+func (e *Experiment) checkSingle() error {
 	var workloads []string
 	for _, t := range e.measured() {
 		if !slices.Contains(workloads, t.Workload) {
 			workloads = append(workloads, t.Workload)
 		}
 	}
-	for what, names := range map[string][]string{"servers or settings": e.columns(), "workloads": workloads} {
-		if len(names) > 1 {
-			return fmt.Errorf("%s has runs of several %s, and a sweep is of one: %s", e.dir, what,
-				strings.Join(names, "; "))
-		}
+	several := func(what string, names []string) error {
+		return fmt.Errorf("%s has runs of several %s, and a sweep is of one: %s", e.dir, what,
+			strings.Join(names, "; "))
+	}
+	switch columns := e.columns(); {
+	case len(columns) > 1:
+		return several("servers or settings", columns)
+	case len(workloads) > 1:
+		return several("workloads", workloads)
 	}
 	return nil
 }
@@ -181,7 +192,7 @@ func (e *Experiment) one() error {
 func (e *Experiment) Sweep(ctx context.Context, o report.Options) (SweepResult, error) {
 	s := Sweep{Report: o, StopTTFT: StopTTFT}
 	r := SweepResult{Schema: sweepSchema, Command: "reprise " + e.Command + " -o " + e.dir}
-	if err := e.one(); err != nil {
+	if err := e.checkSingle(); err != nil {
 		return r, err
 	}
 	together := map[string]*measurement{}
@@ -196,8 +207,8 @@ func (e *Experiment) Sweep(ctx context.Context, o report.Options) (SweepResult, 
 			s.Process, _, _ = strings.Cut(load.Rate, ":")
 		}
 		if at == 0 || s.Process != "" != (load.Concurrency == 0) {
-			return r, fmt.Errorf("%s has a run under the load %s: a sweep is of rates of requests, or of requests in flight",
-				e.dir, load)
+			return r, fmt.Errorf("%s has a run under the load %s: a sweep is of rates of requests, or of requests in "+
+				"flight", e.dir, load)
 		}
 
 		summary, err := Summarise(e.Path(t), o)
@@ -231,7 +242,10 @@ func (e *Experiment) Sweep(ctx context.Context, o report.Options) (SweepResult, 
 	r.Unit, r.Closed, r.Process = s.unit(), s.Closed(), s.Process
 	r.Under(contract.Of(o))
 	r.findSaturation()
-	r.Stopped, r.Knee = r.stopped(), r.knee()
+	if r.Stopped = r.stopped(); r.Stopped.Code == stoppedResolved || r.Stopped.Code == stoppedEnd {
+		r.Stopped = Stop{stoppedEnd, "the directory has no further runs"}
+	}
+	r.Knee = r.knee()
 	return r, s.highest(ctx, &r)
 }
 

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"io/fs"
@@ -30,7 +31,7 @@ func (r *SuiteResult) WriteText(w io.Writer, o textpage.Options) error {
 // directory of the suite. The page is to lie there too.
 func (r *SuiteResult) Page(dir string) *doc.Document {
 	level, headline := r.verdict()
-	out := &doc.Document{Title: "Suite " + r.Suite, Headline: headline, Tag: trace.TierNote("result", r.Tier),
+	out := &doc.Document{Title: cmp.Or(r.title, "Suite "+r.Suite), Headline: headline, Tag: trace.TierNote("result", r.Tier),
 		Lead: strings.TrimSpace(printable(r.About) + " " + r.baselineNote()), Plot: r.firstPlot()}
 	if wrong := r.wrong(); len(wrong) > 0 {
 		out.Verdict = append(out.Verdict, doc.Note{Level: max(level, doc.Warn), Text: "This does not hold:",

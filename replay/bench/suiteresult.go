@@ -36,7 +36,8 @@ type SuiteResult struct {
 	// Extrapolates are the bounds of what each model's engine was fitted to that its runs passed.
 	Extrapolates map[string][]result.Beyond `json:"extrapolates,omitempty"`
 
-	made [][]doc.Fact // of each model, where its first run was made and by what
+	title string       // of runs that are no suite
+	made  [][]doc.Fact // of each model, where its first run was made and by what
 }
 
 // A RowResult is the outcome of a row, for each model.

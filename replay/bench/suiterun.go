@@ -52,7 +52,7 @@ type SuiteRun struct {
 	workloads map[workloadKey]string
 }
 
-// workloadsDir is the folder of what is sent.
+// workloadsDir is the folder of the workloads.
 const workloadsDir = "workloads"
 
 // Check refuses what cannot be run, before anything is.
@@ -134,7 +134,7 @@ func (r *SuiteRun) Run(ctx context.Context) (SuiteResult, error) {
 	return r.Suite.result(names, all), nil
 }
 
-// estimate is that of the runs at servers that are not there.
+// estimate counts the runs at servers that are still to make.
 func (r *SuiteRun) estimate(ctx context.Context) (Estimate, error) {
 	var trials []Trial
 	for c := range r.Columns {
@@ -180,7 +180,7 @@ type suitePlan struct {
 	Rows   []rowPlan `json:"rows"`
 }
 
-// A rowPlan is a row, with what it is about.
+// A rowPlan is the name of a row and its primary metric.
 type rowPlan struct {
 	Name    string `json:"name"`
 	Primary string `json:"primary_metric"`
@@ -208,7 +208,7 @@ func (r *SuiteRun) plan() (suitePlan, error) {
 	return p, err
 }
 
-// repeatName is the folder of a run among those of its row; "" where there is one.
+// repeatName is the folder of a repeat below its row; "" of a row with one run.
 func (row *Row) repeatName(repeat int) string {
 	if row.Repeats < 2 {
 		return ""
@@ -237,7 +237,8 @@ func (r *SuiteRun) makeRun(ctx context.Context, c *Column, i, repeat int) (repor
 		r.note("%s: %s", t.Name, row.Load)
 	}
 
-	k := Keys{Row: row.Name, Workload: WorkloadName(t.Workload), Load: row.Load.String(), Server: c.Name, Round: repeat + 1}
+	k := Keys{Row: row.Name, Workload: WorkloadName(t.Workload), Load: row.Load.String(), Server: c.Name,
+		Round: repeat + 1}
 	if row.Workload.Name != "" { // rows may send more or fewer requests of it, and are of one workload still
 		k.Workload = strings.Trim(row.Workload.Name+" "+row.Input+"/"+row.Output, " /")
 	}

@@ -51,6 +51,7 @@ type Sweep struct {
 
 	Report report.Options
 	Dir    *Dir        // of the results; levels in it that are whole are not repeated
+	Folder string      // of its levels in the directory, where several sweeps share that; "" is the directory
 	Keys   Keys        // of every trial, beside its load
 	Told   func(Level) // when set, is told of each level
 }
@@ -449,7 +450,7 @@ func (s *Sweep) trial(role string, load float64, measured time.Duration, m *meas
 // place gives a trial its seed and its directory.
 func (s *Sweep) place(t *Trial) {
 	t.Seed = s.seed(t.Name)
-	t.Results = s.Dir.Results(s.Keys.Setting, t.Name)
+	t.Results = s.Dir.Results(s.Folder, t.Name)
 }
 
 // sessionTrial is trial for a sweep by session: a further run measures as many trees as all

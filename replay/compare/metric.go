@@ -67,7 +67,7 @@ func ParsePrimary(text string) (name string, err error) {
 	return f.String(), err
 }
 
-// PrimaryMetrics are names of what may decide a comparison.
+// PrimaryMetrics are names of the metrics that may decide a comparison.
 func PrimaryMetrics() []string { return figure.Offered(comparable) }
 
 // metricsWith are the metrics that are always compared, and the primary one where that is not among them.

@@ -188,8 +188,8 @@ func (c *Comparison) reading() (says []string) {
 				"Being worse in any of these decides too, at alpha %s over all of them by flipping the signs of "+
 				"whole rounds: "+guardNames()+". "+
 				"The paired t-test and Cohen's dz beside it decide nothing. MDE is the minimum detectable effect: a "+
-				"smaller change is found in less than %s of the cases. Noise is the standard deviation from one round of %s to the "+
-				"next.",
+				"smaller change is found in less than %s of the cases. Noise is the standard deviation from one round of "+
+				"%s to the next.",
 			confidence, doc.Number(c.Alpha), doc.Number(c.FamilyAlpha), doc.Number(c.Alpha),
 			doc.Percent(c.Power), c.A))
 	case kindSingle:

@@ -65,7 +65,7 @@ type Subject struct {
 	Sessions bool // it is of whole sessions
 	Servers  bool // the servers say it of themselves
 
-	// What it means and how it is computed. Where both are empty, it is one of several that a report defines together.
+	// Its meaning and how it is computed. Both are empty where a report defines several subjects together.
 	Definition, Formula string
 
 	defined []string // names of its definitions in a report; empty is its own name

@@ -25,7 +25,7 @@ type Definition struct {
 	rests string // paths of the counts that it rests on, where none stands beside it
 }
 
-// none are the paths of what is said of other numbers.
+// none is in place of paths, for a definition that is about other numbers.
 const none = "none"
 
 // ofFigure is the definition of a figure, which package figure has, with where it is in a report.
@@ -54,7 +54,7 @@ func metricDefinitions() []Definition {
 		efficiencyDefinitions, overTimeDefinitions, methodDefinitions, contractDefinitions)
 }
 
-// saidDefinitions are those of what servers say of many requests.
+// saidDefinitions are the definitions of statistics that servers report.
 func saidDefinitions() (out []Definition) {
 	for _, of := range figure.All() {
 		if of.Servers && of.Spread {
@@ -104,8 +104,9 @@ var latencyDefinitions = []Definition{
 			"stated number of values (method exact), beyond it within 0.1 % (method hdrhistogram).",
 		"x[k] + f·(x[k+1] − x[k]), k + f = p·(n − 1)", none, ""},
 	{"tail_ratio", "ratio", "How much longer one request in a hundred takes than the one in the middle.", "p99 ÷ p50",
-		strings.Join(slices.DeleteFunc(numberPaths(), func(p string) bool { return !strings.HasSuffix(p, ".tail_ratio") }),
-			" "), ""},
+		strings.Join(slices.DeleteFunc(numberPaths(), func(path string) bool {
+			return !strings.HasSuffix(path, ".tail_ratio")
+		}), " "), ""},
 	{"count", "values", "How many values a statistic is of: one for each request, of ITL one for each gap.", "n",
 		none, ""},
 	{"groups", "ms", "Requests by a column such as user, class or turn (--by). Latencies are of those that " +

@@ -88,7 +88,7 @@ func Summarised(f figure.Figure) bool {
 	return known && stats[f.Subject] != nil || singles[f.Subject] != nil
 }
 
-// stat are the statistics of a figure, nil of what the run does not have.
+// stat are the statistics of a figure, nil where the run does not have it.
 func (s *Summary) stat(of *figure.Subject) *Stat {
 	if get := stats[of]; get != nil {
 		return get(s)

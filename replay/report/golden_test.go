@@ -171,7 +171,7 @@ func TestCrowdedAnswer(t *testing.T) {
 	}
 }
 
-// holdLines holds an answer to as many lines, beside those of reasons and of what makes all figures doubtful, which are whole.
+// holdLines holds an answer to so many lines, beside its reasons and warnings, which are whole.
 func holdLines(t *testing.T, name string, s Summary, answer string, width, most int) {
 	t.Helper()
 	whole := []string{loosenedLine(&s)}
@@ -179,7 +179,7 @@ func holdLines(t *testing.T, name string, s Summary, answer string, width, most 
 		whole = append(whole, r.Text)
 	}
 	for _, w := range s.Warnings {
-		if w.Code == WarnPreset {
+		if w.Code != warnFewSamples {
 			whole = append(whole, w.Text)
 		}
 	}

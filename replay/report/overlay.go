@@ -203,13 +203,13 @@ func orNone(s string) string {
 	return textpage.Plain(s)
 }
 
-// An overlayRow is a figure of a run, with what it is called and what defines it.
+// An overlayRow is a figure of a run, with its name and its definition.
 type overlayRow struct {
 	name, term string
 	of         func(*Summary) string
 }
 
-// overlayRows are those of runs beside each other; what servers say of themselves comes last.
+// overlayRows are the rows of several runs beside each other; the figures of servers come last.
 var overlayRows = slices.Concat([]overlayRow{
 	{"Verdict", "verdict.checks", func(s *Summary) string {
 		return map[bool]string{true: "trusted", false: "not trusted"}[s.Verdict.Trustworthy]
@@ -271,7 +271,7 @@ var overlayRows = slices.Concat([]overlayRow{
 	{"… per instance", "output_tokens_per_s_per_gpu", func(s *Summary) string { return s.perGPU(false) }},
 }, serverFigureRows())
 
-// perGPU is the output of a GPU, where their number is given, or else that of an instance.
+// perGPU is the output of a GPU, where their number is given, or else the output of an instance.
 func (s *Summary) perGPU(given bool) string {
 	if (s.Efficiency.GPUsFrom == gpusGiven) != given {
 		return "–"
@@ -293,7 +293,7 @@ func serverFigureRows() (rows []overlayRow) {
 	return rows
 }
 
-// figureRow shows a figure: times in ms, but those of sessions in s, and shares in percent.
+// figureRow shows a figure: times in ms, times of sessions in s, shares in percent.
 func figureRow(name string, statistic figure.Statistic, of *figure.Subject) overlayRow {
 	show := doc.Number
 	switch {

@@ -1,12 +1,14 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"reprise/replay/figure"
 	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/doc"
@@ -38,26 +40,28 @@ func Page(s Summary) *doc.Document {
 	if s.Run.Note != "" {
 		p.Notes = append(p.Notes, doc.Note{Level: doc.Info, Text: "Of this run: " + s.Run.Note})
 	}
-	limits := doc.Note{Level: doc.Info, Word: "Limitations",
+	limits := doc.Note{Level: doc.Warn, Word: "Limitations",
 		Text: "what these figures rest on, and what they cannot say."}
-	var few []string
+	few := doc.Note{Level: doc.Info, Word: "Few values", Text: "percentiles that are left out."}
 	for _, w := range s.Warnings {
 		switch {
 		case w.Code == WarnPreset: // without it, nobody would doubt the figures
 			p.Verdict = append(p.Verdict, doc.Note{Level: doc.Warn, Text: w.Text})
-		case w.Code == warnFewSamples && s.Peer != nil: // a peer fills what it has
-		case w.Code == warnFewSamples: // of which a dash tells too
-			few = append(few, w.Text)
+		case w.Code == warnFewSamples && s.Peer != nil: // a peer fills each percentile
+		case w.Code == warnFewSamples: // a dash in the table says it too
+			few.Items = append(few.Items, w.Text)
 		default:
 			limits.Items = append(limits.Items, w.Text)
 		}
 	}
-	limits.Items = append(limits.Items, few...)
-	if len(limits.Items) > 0 {
-		p.Notes = append(p.Notes, limits)
+	for _, note := range []doc.Note{limits, few} {
+		if len(note.Items) > 0 {
+			p.Notes = append(p.Notes, note)
+		}
 	}
 	for _, section := range []doc.Section{
-		askedSection(&s), contractSection(&s), ttftSection(&s), itlSection(&s), e2eSection(&s), sessionSection(&s), causeSection(&s),
+		askedSection(&s), contractSection(&s), ttftSection(&s), itlSection(&s), e2eSection(&s), sessionSection(&s),
+		causeSection(&s),
 		overviewSection(&s), steadySection(s.Steady), peerSection(s.Peer),
 		loadSection(&s), serverSection(&s), lengthSection(&s), cacheSection(&s), groupSection(&s), retrySection(&s),
 		errorSection(&s), validitySection(&s),
@@ -181,7 +185,10 @@ func sayEnds(s *Summary) string {
 	return says
 }
 
-// keyLatencies are what users feel, from when requests were sent and, where a schedule was kept, from
+// largest is the p99, or the maximum where there are too few values for it.
+func (s *Stat) largest() *float64 { return cmp.Or(s.P99, s.Max) }
+
+// keyLatencies are what users feel, from when requests were sent and, where that is another figure, from
 // when they were due; a peer's distributions where its definitions were asked for.
 func keyLatencies(s *Summary) *doc.Table {
 	if s.Peer != nil {
@@ -203,12 +210,20 @@ func keyLatencies(s *Summary) *doc.Table {
 		t.RowTerms = append(t.RowTerms, termOf(term))
 	}
 	l := &s.Latency
-	row("TTFT", "ttft", &l.FromSent.TTFT)
-	row("ITL", "itl_token", &l.ITLToken)
-	row("TPOT", "tpot", &l.TPOT)
-	row("E2E", "e2e", &l.FromSent.E2E)
+	both := func(of *figure.Subject, sent, due *Stat) {
+		row(of.Label, of.Name, sent)
+		if v, later := sent.largest(), due.largest(); v != nil && later != nil && *later > 1.01**v {
+			row(of.Label+" from schedule", of.Name, due)
+		}
+	}
+	both(figure.TTFT, &l.FromSent.TTFT, &l.FromDue.TTFT)
+	row(figure.ITL.Label, "itl_chunk", &l.ITLChunk)
+	if per := s.Tokens.PerEvent; per != nil && *per > 1.01 {
+		row(figure.TokenITL.Label, "itl_token", &l.ITLToken)
+	}
+	row(figure.TPOT.Label, "tpot", &l.TPOT)
+	both(figure.E2E, &l.FromSent.E2E, &l.FromDue.E2E)
 	if s.Run.Timing != result.ClosedLoop || s.Run.Sessions != nil { // in which turns have a schedule
-		row("E2E from schedule", "e2e", &l.FromDue.E2E)
 		row("Send lag", "send_lag", &l.SendLag)
 	}
 	if few {

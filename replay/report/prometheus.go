@@ -170,7 +170,7 @@ func familyOf(of *figure.Subject) (name, unit string) {
 	return of.Name, ""
 }
 
-// statistics are those of a figure that has many values, and how many they are. Nil is of a run without any.
+// statistics writes the statistics of a figure that has many values, and how many they are; nil is a run without any.
 func (e *exposition) statistics(name, unit, help string, of *Stat, labels ...label) {
 	if of == nil {
 		return

@@ -129,8 +129,8 @@ func dealt(outputs []int32, r *rand.Rand) []int32 {
 
 // pairMatch returns the share of the candidate's requests whose exact pair of lengths the reference has, the share that
 // chance alone would give, and how many requests were asked. Chance deals the candidate's outputs within their classes,
-// see [alike], and is computed exactly: a request with input a and an output of a class then has output b with the share
-// of b in the class; so over the reference's pairs (a, b) the number of such requests and this share multiply and add
+// see [alike], and is computed exactly: a request with input a and an output of a class then has output b with b's
+// share of the class; so over the reference's pairs (a, b) the number of such requests and this share multiply and add
 // up. The first of two shares counts all pairs, the second only pairs that one request of the reference has.
 //
 // Where pairs were too many to keep, both sides give up the same ones.

@@ -62,6 +62,7 @@ type Note struct {
 	Text  string
 	Word  string   // in place of the level's: Note, Good, Warning or Problem
 	Items []string // a list under the text
+	Fits  bool     // the short text has it where there is room, and else counts it
 }
 
 // A Level says how a [Note] is meant.

@@ -14,10 +14,14 @@ import (
 // leastRows is how many rows of its table an answer shows, however much there is to warn of.
 const leastRows = 5
 
-// WriteText writes the page for a terminal. Without details it is the first screen: the headline,
-// the verdict, the table with as many rows as [textpage.AnswerLines] leave room for, and the facts and
-// the notes that are no mere information as far as there is room. With details the notes, sections and provenance follow,
-// without plots: what a plot shows is in a table of its section. It writes once, without colours.
+// leastFacts is how many lines of facts an answer shows, however much there is to warn of.
+const leastFacts = 5
+
+// WriteText writes the page for a terminal. Without details it is the first screen: the headline, the
+// verdict, the table with as many rows as [textpage.AnswerLines] leave room for, the first facts and
+// as many more as have room beside the warnings, which are whole. With details the notes, sections and
+// provenance follow, without plots: what a plot shows is in a table of its section. It writes once,
+// without colours.
 func (p *Document) WriteText(w io.Writer, o textpage.Options) error {
 	if err := p.check(); err != nil {
 		return err
@@ -32,13 +36,16 @@ func (p *Document) WriteText(w io.Writer, o textpage.Options) error {
 	lines += max(out.Lines()-leastRows, 0) // long reasons take no room from the figures
 	out.Line("", p.Lead)
 
-	room := lines - out.Lines() - p.leastLines() - 3 // for what is last
-	writeFacts(foot, p.Facts, o.AtMost(room))
-	last := strings.TrimSpace(p.Tag + " " + o.Rest)
-	if o.Details {
-		last = p.Tag
+	room := lines - out.Lines() - p.leastLines() - 3 // for the last line and blank ones
+	notes := textpage.New(o)
+	left := p.writeNotes(notes, o, room-1-min(len(p.Facts), leastFacts))
+	if notes.Lines() > 0 {
+		room-- // for the blank line before them
 	}
-	p.writeNotes(foot, o, room, last)
+	writeFacts(foot, p.Facts, o.AtMost(max(room-notes.Lines(), min(room, leastFacts))))
+	foot.Append(notes)
+	foot.Blank()
+	foot.Line("", p.lastLine(o, left))
 	p.writeFirstTable(out, o, lines-foot.Lines()-out.Lines())
 	for i := range p.Sections {
 		if p.Sections[i].Asked && !o.Details {
@@ -67,38 +74,34 @@ func (p *Document) leastLines() int {
 	return 3 + min(len(p.Table.Rows), leastRows)
 }
 
-// writeNotes writes the notes that are no mere information and those with items, in an answer as much of
-// them as so many lines have room for, and last what is last.
-func (p *Document) writeNotes(out *textpage.Page, o textpage.Options, lines int, last string) {
-	left := int64(0)
-	put := func(mark, words string) {
-		one := textpage.New(o)
-		one.Line(mark, words)
-		if !o.Details && out.Lines()+one.Lines() > lines {
-			left++
-		} else {
-			out.Append(one)
-		}
-	}
+// writeNotes writes the notes: with details all, and else each warning, whole but for [Note.Fits] where so many
+// lines have no room for it. It counts the warnings and the items of mere information that an answer leaves out.
+func (p *Document) writeNotes(out *textpage.Page, o textpage.Options, lines int) (left int64) {
 	for i := range p.Notes {
-		n := &p.Notes[i]
-		if !o.Details && n.Level <= Good && len(n.Items) == 0 {
-			continue
-		}
-		if len(n.Items) > 0 && !o.Details && out.Lines()+3 > lines { // which its words and an item take at least
+		n, one := &p.Notes[i], textpage.New(o)
+		n.write(one)
+		switch {
+		case o.Details || n.Level > Good && (!n.Fits || out.Lines()+one.Lines() <= lines):
+			out.Append(one)
+		case n.Level > Good:
+			left += int64(max(len(n.Items), 1))
+		default:
 			left += int64(len(n.Items))
-			continue
-		}
-		put(n.mark(), n.Text)
-		for _, item := range n.Items {
-			put("  - ", item)
 		}
 	}
+	return left
+}
+
+// lastLine says how public the document is and, of an answer, how much more there is and where.
+func (p *Document) lastLine(o textpage.Options, left int64) string {
+	if o.Details {
+		return p.Tag
+	}
+	more := ""
 	if left > 0 {
-		last = strings.TrimSpace(Many(left, "more warning") + ". " + last)
+		more = Many(left, "more warning") + ". "
 	}
-	out.Blank()
-	out.Line("", last)
+	return strings.TrimSpace(more + strings.TrimSpace(p.Tag+" "+o.Rest))
 }
 
 // sentence ends words with a full stop where they have none.
@@ -173,7 +176,7 @@ func (t *Table) words() (columns []int) {
 	return columns
 }
 
-// writeFacts writes facts, a line each, those that so many lines have room for.
+// writeFacts writes facts, a line each, as far as so many lines have room for them.
 func writeFacts(out *textpage.Page, facts []Fact, lines int) {
 	widest := 0
 	for _, f := range facts {

@@ -36,7 +36,7 @@ func Page(s Summary, histograms []HistogramRow) *doc.Document {
 	p.Notes = []doc.Note{{Level: doc.Info, Text: "All figures are of load: requests that failed are counted, and " +
 		"left out of everything else. Histograms have public log-linear buckets, to within 1 %."}}
 	for _, w := range h.Warnings {
-		p.Notes = append(p.Notes, doc.Note{Level: doc.Warn, Text: asSentence(w.Message)})
+		p.Notes = append(p.Notes, doc.Note{Level: doc.Warn, Text: asSentence(w.Message), Fits: true})
 	}
 	for _, section := range []doc.Section{
 		h.lengths(), h.arrivals(), h.reuse(), h.losses(), h.breakers(), h.cacheSize(), h.cacheTable(),

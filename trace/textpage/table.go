@@ -66,7 +66,7 @@ type column struct {
 	words                     bool
 }
 
-// columns are those of a table, as wide as they may be.
+// columns are the columns of a table, as wide as they may be.
 func (p *Page) columns(head []string, rows [][]string, words []int) []column {
 	all := make([]column, len(head))
 	for i := range all {
@@ -136,8 +136,8 @@ func (p *Page) parts(all []column, style *table.Style) (parts [][]column) {
 	return parts
 }
 
-// share sets the widths of columns: each has what it needs at least, and the narrowest take first from
-// the room that is left.
+// share sets the widths of columns: each has its least width, and the narrowest take first from the room
+// that is left.
 func share(part []column, room int) {
 	for i := range part {
 		part[i].width = part[i].least
@@ -194,8 +194,8 @@ func (p *Page) drawPart(style *table.Style, part []column, head []string, rows [
 	}
 }
 
-// paragraphs writes a row as what it is of, and a line for each further cell that says something. What
-// a first cell without a head is of is in the second.
+// paragraphs writes each row as a paragraph: its name, and a line for each further cell that says something. Where
+// the first column has no head, the name is in the first two cells.
 func (p *Page) paragraphs(head []string, rows [][]string) {
 	for _, row := range rows {
 		of := 1

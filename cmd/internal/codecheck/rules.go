@@ -426,8 +426,8 @@ func (m *module) longFunctions() (faults []fault, err error) {
 			}
 			body := function.Body
 			if lines := m.fset.Position(body.Rbrace).Line - m.fset.Position(body.Lbrace).Line - 1; lines > bodyLines {
-				faults = append(faults, fault{m.position(function.Pos()), fmt.Sprintf(
-					"%s has %d lines, and may have %d: give a part of it a name", function.Name.Name, lines, bodyLines)})
+				faults = append(faults, fault{m.position(function.Pos()), fmt.Sprintf("%s has %d lines, and may "+
+					"have %d: give a part of it a name", function.Name.Name, lines, bodyLines)})
 			}
 		}
 	}

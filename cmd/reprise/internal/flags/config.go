@@ -120,12 +120,17 @@ func SetByVariable(f *pflag.Flag) bool {
 // Refuse is the error of the first of these flags and settings that was given, and not just by a variable: why it is
 // none of this command line.
 func Refuse(cmd *cobra.Command, why string, names ...string) error {
-	for _, name := range names {
-		if f := cmd.Flags().Lookup(name); f != nil && f.Changed && !SetByVariable(f) {
-			return cli.Usagef("%s %s", Spelled(f), why)
+	return RefuseBut(cmd, why, func(f *pflag.Flag) bool { return !slices.Contains(names, f.Name) })
+}
+
+// RefuseBut refuses every flag and setting that was given but some.
+func RefuseBut(cmd *cobra.Command, why string, taken func(*pflag.Flag) bool) (err error) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if !taken(f) && !SetByVariable(f) && err == nil {
+			err = cli.Usagef("%s %s", Spelled(f), why)
 		}
-	}
-	return nil
+	})
+	return err
 }
 
 type configuration struct {
