@@ -56,6 +56,16 @@ func TestExperimentsAreReadByAll(t *testing.T) {
 		}
 	}
 
+	// A finished sweep is read as it was answered, and takes no flags of a new one: it would seem to obey them.
+	if out := must(t, "sweep", "rates", "--json"); out != contents(t, "rates/sweep.json") {
+		t.Errorf("the sweep that is read is another:\n%s", out)
+	}
+	for _, more := range []string{"--rates=1,2", "--url=http://127.0.0.1:1", "--no-confirm", "--output=again"} {
+		if _, errs, code := reprise(t, "sweep", "rates", more); code != cli.Usage || !strings.Contains(errs, "is about making runs, and rates has finished ones") {
+			t.Errorf("%s: exit code %d\n%s", more, code, errs)
+		}
+	}
+
 	// A directory without a state file is not taken for one with.
 	if err := os.Remove(filepath.Join("rounds", "experiment.json")); err != nil {
 		t.Fatal(err)

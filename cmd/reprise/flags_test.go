@@ -85,7 +85,7 @@ const (
 	mostDistinctFlags = 255
 )
 
-var mostFlags = map[string]int{"reprise replay": 75, "reprise sweep": 70, "reprise compare": 75, "reprise bench": 60}
+var mostFlags = map[string]int{"reprise replay": 75, "reprise sweep": 70, "reprise compare": 75, "reprise bench": 60, "reprise capacity": 25}
 
 // The help of every command fits a screen and a half: at most so many flags, each in a
 // section, in 80 columns, with defaults as people write them. --help-all has all of them.

@@ -83,8 +83,8 @@ until the interval of a level is that narrow. --preset or --costs sweeps a model
 in virtual time. --frontier takes no WORKLOAD: arguments are directories of earlier frontiers.
 WORKLOAD is a trace, a workload, a YAML specification or a built-in workload's name.
 
-With -o the results of every level are kept, and a stopped sweep continues there. docs/sweep.md
-defines all that is printed.`,
+With -o DIR the results of every level are kept, a stopped sweep continues there, and reprise
+sweep DIR prints it again. docs/sweep.md defines all that is printed.`,
 		Example: `  reprise sweep chat --preset document-h100-llama-70b --contract contract.yaml --rates 1,20,25 --sustain 0s
   reprise sweep chat --preset document-h100-llama-70b --contract contract.yaml --rates 20,25 --precision 25% --set level-budget=2000
   reprise sweep w.parquet --url http://localhost:8000 --rates 50 --level-duration 1s --level-requests 0 --warmup 1 --no-confirm

@@ -31,6 +31,15 @@ func TestSweepServeCmd(t *testing.T) {
 	if log, err := os.ReadFile("s/itl-0ms/engine.log"); err != nil || !strings.Contains(string(log), "serving") {
 		t.Errorf("%q, %v", log, err)
 	}
+	// All of a setting is in one folder, which a value with a slash could else lead out of.
+	for _, name := range []string{"s/itl-0ms/sweep.json", "s/itl-1us/sweep.json", "s/itl-0ms/level-concurrency-1/results.parquet", "s/itl-1us/level-concurrency-2/results.parquet"} {
+		if _, err := os.Stat(name); err != nil {
+			t.Error(err)
+		}
+	}
+	if names := matches(t, "s/*"); len(names) != 3 || !strings.Contains(contents(t, "s/experiment.json"), `"server": "engine"`) {
+		t.Errorf("%v\n%s", names, contents(t, "s/experiment.json"))
+	}
 	for want, more := range map[string][]string{"--html writes the page of one": {"--vary", "itl=1ms,2ms", "--html", "x.html"}, "--preset is of a simulated one": {"--set", "itl=1ms", "--preset", "l4-qwen2.5-0.5b"},
 		"has {itl}, but no value is given for it": nil} {
 		if _, errs, code := reprise(t, append(args, more...)...); code != cli.Usage || !strings.Contains(errs, want) {
