@@ -40,7 +40,7 @@ func aiderFormat() Format {
 		}),
 		open: func(in *bufio.Reader, _ []byte, o Options, s *Source) (decoder, error) {
 			d := &aiderDecoder{agentLog: newAgentLog(record.NewJSONLines(in), o, s), users: map[string]*aiderUser{}}
-			d.agentLog.gather, d.agentLog.link = d.gather, func() {}
+			d.agentLog.gather = d.gather
 			s.info.HasUsers = true
 			return d, nil
 		},
@@ -51,28 +51,14 @@ const noteAiderUnended = "calls that were begun and have no end, left out"
 
 // An aiderRecord is a line.
 type aiderRecord struct {
-	Event      string      `json:"event"`
-	Properties aiderSent   `json:"properties"`
-	User       string      `json:"user_id"`
-	Time       json.Number `json:"time"`
+	Event      string             `json:"event"`
+	Properties usageAmong[aiderSent] `json:"properties"`
+	User       string             `json:"user_id"`
+	Time       json.Number        `json:"time"`
 }
 
-// aiderSent is a model, and its counts beside it.
 type aiderSent struct {
-	model  string
-	counts tokenusage.Counts
-}
-
-// UnmarshalJSON implements [json.Unmarshaler].
-func (a *aiderSent) UnmarshalJSON(raw []byte) error {
-	var names struct {
-		Model string `json:"main_model"`
-	}
-	if err := json.Unmarshal(raw, &names); err != nil {
-		return err
-	}
-	a.model = names.Model
-	return json.Unmarshal(raw, &a.counts)
+	Model string `json:"main_model"`
 }
 
 type aiderDecoder struct {
@@ -111,7 +97,7 @@ func (d *aiderDecoder) gather(raw []byte) error {
 		}
 		u.begun = at
 	case "message_send":
-		c := agentCall{session: u.session, user: d.name(r.User), model: d.name(r.Properties.model),
+		c := agentCall{session: u.session, user: d.name(r.User), model: d.name(r.Properties.names.Model),
 			arrival: u.begun, end: at}
 		if err := d.use(&c, raw, "properties", &r.Properties.counts, tokenusage.Relayed); err != nil {
 			return err

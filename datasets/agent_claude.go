@@ -1,7 +1,6 @@
 package datasets
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"slices"
@@ -48,7 +47,7 @@ var claudeReads = []SourceField{
 //   - After a compaction the prompt is a new one; the call that made the summary is
 //     not in the log, nor are system prompts and definitions of tools.
 func claudeFormat() Format {
-	return Format{
+	f := Format{
 		Name:  "claude-code",
 		reads: claudeReads,
 		About: "Claude Code sessions: the files or the folder of ~/.claude/projects, with sub-agents",
@@ -58,24 +57,20 @@ func claudeFormat() Format {
 		Tried: "10 files of Claude Code 1.0.17 to 2.1.157: 299 calls, with sub-agents; 5 fixtures of " +
 			"claude-code-log: 19 calls",
 		detect: isClaude,
-		detectFiles: func(files []File) bool {
-			some := false
-			for _, f := range sessionFiles(files, ".jsonl") {
-				head, err := input.Head(f)
-				if err != nil || !isClaude(sniff.New(head)) && !isClaudeAside(head) {
-					return false
-				}
-				some = some || isClaude(sniff.New(head))
-			}
-			return some
-		},
-		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
-			return newClaudeDecoder(record.NewJSON(in, head), o, s), nil
-		},
-		openFiles: func(files []File, o Options, s *Source) (decoder, error) {
-			return newClaudeDecoder(&fileRecords{rest: sessionsAmong(files, s, ".jsonl"), s: s}, o, s), nil
-		},
 	}
+	f = f.ofSessions(".jsonl", newClaudeDecoder)
+	f.detectFiles = func(files []File) bool {
+		some := false
+		for _, f := range sessionFiles(files, ".jsonl") {
+			head, err := input.Head(f)
+			if err != nil || !isClaude(sniff.New(head)) && !isClaudeAside(head) {
+				return false
+			}
+			some = some || isClaude(sniff.New(head))
+		}
+		return some
+	}
+	return f
 }
 
 const (

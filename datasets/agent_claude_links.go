@@ -78,7 +78,7 @@ type claudeAgent struct {
 // A claudeAgentKey names a sub-agent: ids of agents are those of one session.
 type claudeAgentKey struct{ session, agent string }
 
-func newClaudeDecoder(in record.Reader, o Options, s *Source) *claudeDecoder {
+func newClaudeDecoder(in record.Reader, o Options, s *Source) decoder {
 	d := &claudeDecoder{
 		agentLog: newAgentLog(in, o, s),
 		byUUID:   map[string]int32{}, late: map[int32]string{}, byID: map[string]int32{}, byTool: map[string]int32{},

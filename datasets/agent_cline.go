@@ -1,7 +1,6 @@
 package datasets
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -32,24 +31,19 @@ var clineReads = []SourceField{
 //     OpenAI's.
 //   - When a call ended is not in the file.
 func clineFormat() Format {
-	return Format{
+	f := Format{
 		Name:    "cline",
 		reads:   clineReads,
 		About:   "Cline and Roo Code tasks: ui_messages.json or the folder of tasks",
 		Example: `[{"ts":1767323045100,"type":"say","say":"api_req_started","text":"{\"tokensIn\":20,\"tokensOut\":40,\"cacheWrites\":240,\"cacheReads\":640,\"cost\":0.01}"}]`,
 		Tried:   "3 tasks of Cline of 2025 and 2026: 145 calls",
 		detect:  isCline,
-		detectFiles: func(files []File) bool {
-			tasks := sessionFiles(files, "ui_messages.json")
-			return len(tasks) > 0 && eachFile(isCline)(tasks)
-		},
-		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
-			return newClineDecoder(record.NewJSON(in, head), o, s), nil
-		},
-		openFiles: func(files []File, o Options, s *Source) (decoder, error) {
-			return newClineDecoder(&fileRecords{rest: sessionsAmong(files, s, "ui_messages.json"), s: s}, o, s), nil
-		},
 	}
+	return f.ofSessions("ui_messages.json", func(in record.Reader, o Options, s *Source) decoder {
+		d := &clineDecoder{newAgentLog(in, o, s), map[string]*agentThread{}}
+		d.agentLog.gather = d.gather
+		return d
+	})
 }
 
 // isCline tells by the first message.
@@ -71,15 +65,14 @@ type clineMessage struct {
 	} `json:"modelInfo"`
 }
 
+// clineSent is what stands among the counts of a call.
+type clineSent struct {
+	Protocol string `json:"apiProtocol"`
+}
+
 type clineDecoder struct {
 	*agentLog
 	tasks map[string]*agentThread
-}
-
-func newClineDecoder(in record.Reader, o Options, s *Source) *clineDecoder {
-	d := &clineDecoder{newAgentLog(in, o, s), map[string]*agentThread{}}
-	d.agentLog.gather, d.agentLog.link = d.gather, func() {}
-	return d
 }
 
 // gather takes a message.
@@ -101,22 +94,19 @@ func (d *clineDecoder) gather(raw []byte) error {
 	if err != nil {
 		return err
 	}
-	var u tokenusage.Counts
-	var protocol struct {
-		Name string `json:"apiProtocol"`
-	}
-	text := []byte(m.Text)
-	if json.Unmarshal(text, &u) != nil || json.Unmarshal(text, &protocol) != nil ||
+	var sent usageAmong[clineSent]
+	u := &sent.counts
+	if json.Unmarshal([]byte(m.Text), &sent) != nil ||
 		!u.Invalid() && !(u.Has(tokenusage.Input) && u.Has(tokenusage.Output)) {
 		d.s.notes.Count(noteClineUnended)
 		return nil
 	}
 	dialect := tokenusage.Exclusive
-	if protocol.Name == "openai" {
+	if sent.names.Protocol == "openai" {
 		dialect = tokenusage.Relayed
 	}
 	c := agentCall{model: d.name(m.Model.ID), arrival: at, end: at}
-	if err := d.use(&c, raw, "text", &u, dialect); err != nil {
+	if err := d.use(&c, raw, "text", u, dialect); err != nil {
 		return err
 	}
 	t := d.tasks[d.s.file]

@@ -1,14 +1,12 @@
 package datasets
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
-	"reprise/datasets/internal/record"
 	"reprise/datasets/internal/sniff"
 	tokenusage "reprise/trace/usage"
 )
@@ -44,7 +42,7 @@ var codexReads = []SourceField{
 //   - After a compaction the prompt is a new one; the usage of the call that made the
 //     summary is not in most files.
 func codexFormat() Format {
-	return Format{
+	f := Format{
 		Name:  "codex",
 		reads: codexReads,
 		About: "Codex CLI sessions: the rollout files or the folder of ~/.codex/sessions, with sub-agents and forks",
@@ -54,17 +52,8 @@ func codexFormat() Format {
 		Tried: "7 rollouts of Codex CLI 0.104 and 0.114: 494 calls, one compaction; 4 fixtures of ccusage, of " +
 			"forks: 8 calls",
 		detect: isCodex,
-		detectFiles: func(files []File) bool {
-			sessions := sessionFiles(files, ".jsonl")
-			return len(sessions) > 0 && eachFile(isCodex)(sessions)
-		},
-		open: func(in *bufio.Reader, _ []byte, o Options, s *Source) (decoder, error) {
-			return newCodexDecoder(record.NewJSONLines(in), o, s), nil
-		},
-		openFiles: func(files []File, o Options, s *Source) (decoder, error) {
-			return newCodexDecoder(&fileRecords{rest: sessionsAmong(files, s, ".jsonl"), s: s}, o, s), nil
-		},
 	}
+	return f.ofSessions(".jsonl", newCodexDecoder)
 }
 
 // codexTypes are those of a line.

@@ -14,9 +14,8 @@ import (
 // A codexDecoder keeps the calls of each session file.
 type codexDecoder struct {
 	*agentLog
-	f       *codexFile // that is being read
-	threads []*agentThread
-	seen    map[string]bool // calls
+	f    *codexFile      // that is being read
+	seen map[string]bool // calls
 }
 
 // A codexFile is how far a file has been read.
@@ -42,9 +41,9 @@ type codexFile struct {
 	byRecord bool               // its first account is a record of its own
 }
 
-func newCodexDecoder(in record.Reader, o Options, s *Source) *codexDecoder {
+func newCodexDecoder(in record.Reader, o Options, s *Source) decoder {
 	d := &codexDecoder{agentLog: newAgentLog(in, o, s), seen: map[string]bool{}}
-	d.agentLog.gather, d.agentLog.link = d.gather, func() { d.linkThreads(d.threads) }
+	d.agentLog.gather = d.gather
 	s.notes.SayOnce(noteAgentArrival)
 	s.notes.SayOnce(noteCodexLengths)
 	return d

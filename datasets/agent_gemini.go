@@ -1,7 +1,6 @@
 package datasets
 
 import (
-	"bufio"
 	"bytes"
 	"slices"
 	"strings"
@@ -33,24 +32,20 @@ var geminiReads = []SourceField{
 //   - A message after a rewind follows the one that was gone back to.
 //   - Files of one object with a list of messages, of before 2026, are not read.
 func geminiFormat() Format {
-	return Format{
+	f := Format{
 		Name:    "gemini-cli",
 		reads:   geminiReads,
 		About:   "Gemini CLI sessions: the .jsonl files or the folder of ~/.gemini/tmp/PROJECT/chats",
 		Example: `{"id":"m2","timestamp":"2026-08-01T10:00:05Z","type":"gemini","model":"m","content":"…","tokens":{"input":900,"output":28,"cached":640,"thoughts":12,"tool":0,"total":940}}`,
 		Tried:   "1 session of Gemini CLI 0.61, run against a simulated server: 2 calls",
 		detect:  isGemini,
-		detectFiles: func(files []File) bool {
-			sessions := sessionFiles(files, ".jsonl")
-			return len(sessions) > 0 && eachFile(isGemini)(sessions)
-		},
-		open: func(in *bufio.Reader, _ []byte, o Options, s *Source) (decoder, error) {
-			return newGeminiDecoder(record.NewJSONLines(in), o, s), nil
-		},
-		openFiles: func(files []File, o Options, s *Source) (decoder, error) {
-			return newGeminiDecoder(&fileRecords{rest: sessionsAmong(files, s, ".jsonl"), s: s}, o, s), nil
-		},
 	}
+	return f.ofSessions(".jsonl", func(in record.Reader, o Options, s *Source) decoder {
+		d := &geminiDecoder{agentLog: newAgentLog(in, o, s)}
+		d.agentLog.gather = d.gather
+		s.notes.SayOnce(noteAgentArrival)
+		return d
+	})
 }
 
 // isGemini tells by what a file says of itself, or by a message with tokens.
@@ -83,11 +78,10 @@ type geminiTool struct {
 
 type geminiDecoder struct {
 	*agentLog
-	threads []*agentThread
-	file    string
-	begun   bool
-	byID    map[string]*geminiMessage
-	last    *geminiMessage // nil before the first
+	file  string
+	begun bool
+	byID  map[string]*geminiMessage
+	last  *geminiMessage // nil before the first
 }
 
 // A geminiMessage is what comes after it has to know of a message.
@@ -97,13 +91,6 @@ type geminiMessage struct {
 	call   int32 // the latest; -1 for none
 	own    bool  // it is the message's
 	before *geminiMessage
-}
-
-func newGeminiDecoder(in record.Reader, o Options, s *Source) *geminiDecoder {
-	d := &geminiDecoder{agentLog: newAgentLog(in, o, s)}
-	d.agentLog.gather, d.agentLog.link = d.gather, func() { d.linkThreads(d.threads) }
-	s.notes.SayOnce(noteAgentArrival)
-	return d
 }
 
 // gather takes a line.

@@ -1,7 +1,6 @@
 package datasets
 
 import (
-	"bufio"
 	"encoding/json"
 
 	"reprise/datasets/internal/record"
@@ -30,7 +29,7 @@ var openCodeReads = []SourceField{
 //     called tools the time until the next is tool time, after any other think time.
 //   - A session with a parent is a sub-agent of that.
 func openCodeFormat() Format {
-	return Format{
+	f := Format{
 		Name:  "opencode",
 		reads: openCodeReads,
 		About: "OpenCode sessions: what opencode export writes, one session a file",
@@ -38,17 +37,12 @@ func openCodeFormat() Format {
 			`"time":{"created":1767323045000,"completed":1767323047000},"tokens":{"input":20,"output":28,"reasoning":12,"cache":{"read":640,"write":240}}},"parts":[]}]}`,
 		Tried:  "1 export of OpenCode 1.17: 21 calls",
 		detect: sniff.Objects(func(has func(string) bool) bool { return has("info") && has("messages") }),
-		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
-			return newOpenCodeDecoder(record.NewJSON(in, head), o, s), nil
-		},
-		detectFiles: eachFile(sniff.Objects(func(has func(string) bool) bool {
-			return has("info") &&
-				has("messages")
-		})),
-		openFiles: func(files []File, o Options, s *Source) (decoder, error) {
-			return newOpenCodeDecoder(&fileRecords{rest: files, s: s}, o, s), nil
-		},
 	}
+	return f.ofFiles(func(in record.Reader, o Options, s *Source) decoder {
+		d := &openCodeDecoder{newAgentLog(in, o, s)}
+		d.agentLog.gather = d.gather
+		return d
+	})
 }
 
 // An openCodeSession is a record.
@@ -77,16 +71,7 @@ type openCodeMessage struct {
 	} `json:"info"`
 }
 
-type openCodeDecoder struct {
-	*agentLog
-	threads []*agentThread
-}
-
-func newOpenCodeDecoder(in record.Reader, o Options, s *Source) *openCodeDecoder {
-	d := &openCodeDecoder{agentLog: newAgentLog(in, o, s)}
-	d.agentLog.gather, d.agentLog.link = d.gather, func() { d.linkThreads(d.threads) }
-	return d
-}
+type openCodeDecoder struct{ *agentLog }
 
 // gather takes a session.
 func (d *openCodeDecoder) gather(raw []byte) error {

@@ -2,7 +2,6 @@ package datasets
 
 import (
 	"bufio"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -43,7 +42,7 @@ func openHandsFormat() Format {
 		}),
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
 			d := &openHandsDecoder{newAgentLog(record.NewJSON(in, head), o, s)}
-			d.agentLog.gather, d.agentLog.link = d.gather, func() {}
+			d.agentLog.gather = d.gather
 			return d, nil
 		},
 	}
@@ -67,7 +66,7 @@ type openHandsRun struct {
 		} `json:"tool_call_metadata"`
 	} `json:"history"`
 	Metrics struct {
-		Usages    []openHandsUsage `json:"token_usages"`
+		Usages    []usageAmong[openHandsCall] `json:"token_usages"`
 		Latencies []struct {
 			Seconds  float64 `json:"latency"`
 			Response string  `json:"response_id"`
@@ -75,23 +74,10 @@ type openHandsRun struct {
 	} `json:"metrics"`
 }
 
-// An openHandsUsage is the usage of a call, which its model and response stand among.
-type openHandsUsage struct {
-	model, response string
-	counts          tokenusage.Counts
-}
-
-// UnmarshalJSON implements [json.Unmarshaler].
-func (u *openHandsUsage) UnmarshalJSON(raw []byte) error {
-	var names struct {
-		Model    string `json:"model"`
-		Response string `json:"response_id"`
-	}
-	if err := json.Unmarshal(raw, &names); err != nil {
-		return err
-	}
-	u.model, u.response = names.Model, names.Response
-	return json.Unmarshal(raw, &u.counts)
+// openHandsCall are the names among the usage of a call.
+type openHandsCall struct {
+	Model    string `json:"model"`
+	Response string `json:"response_id"`
 }
 
 type openHandsDecoder struct{ *agentLog }
@@ -130,18 +116,18 @@ func (d *openHandsDecoder) gather(raw []byte) error {
 	t := &agentThread{}
 	session := d.name(fmt.Sprint(d.s.file, ":", line)) // its own id may stand for several runs
 	for _, u := range r.Metrics.Usages {
-		end, ok := ended[u.response]
-		took, ok2 := latency[u.response]
+		end, ok := ended[u.names.Response]
+		took, ok2 := latency[u.names.Response]
 		if !ok || !ok2 {
 			d.s.notes.Count(noteOpenHandsTimes)
 			continue
 		}
-		c := agentCall{session: session, model: d.name(u.model), arrival: end - int64(took), end: end, gap: toolGap}
+		c := agentCall{session: session, model: d.name(u.names.Model), arrival: end - int64(took), end: end, gap: toolGap}
 		if err := d.use(&c, raw, "metrics.token_usages", &u.counts, tokenusage.Relayed); err != nil {
 			d.calls = d.calls[:calls]
 			return err
 		}
-		if asked[u.response] {
+		if asked[u.names.Response] {
 			c.gap = thinkGap
 		}
 		d.addTo(t, c)

@@ -1,7 +1,6 @@
 package datasets
 
 import (
-	"bufio"
 	"slices"
 
 	"reprise/datasets/internal/record"
@@ -29,24 +28,20 @@ var qwenReads = []SourceField{
 //   - A call arrives with the newest record of its session before it that is of the user
 //     or the result of a tool. It ends at its own time.
 func qwenFormat() Format {
-	return Format{
+	f := Format{
 		Name:    "qwen-code",
 		reads:   qwenReads,
 		About:   "Qwen Code sessions: the .jsonl files or the folder of ~/.qwen/projects",
 		Example: `{"uuid":"u2","parentUuid":"u1","sessionId":"q1","timestamp":"2026-02-23T14:24:56.857Z","type":"assistant","cwd":"/p","model":"m","message":{"role":"model","parts":[]},"usageMetadata":{"promptTokenCount":900,"cachedContentTokenCount":640,"candidatesTokenCount":28,"thoughtsTokenCount":12,"totalTokenCount":940}}`,
 		Tried:   "1 session of Qwen Code 0.15, run against a simulated server: 4 calls",
 		detect:  isQwen,
-		detectFiles: func(files []File) bool {
-			sessions := sessionFiles(files, ".jsonl")
-			return len(sessions) > 0 && eachFile(isQwen)(sessions)
-		},
-		open: func(in *bufio.Reader, _ []byte, o Options, s *Source) (decoder, error) {
-			return newQwenDecoder(record.NewJSONLines(in), o, s), nil
-		},
-		openFiles: func(files []File, o Options, s *Source) (decoder, error) {
-			return newQwenDecoder(&fileRecords{rest: sessionsAmong(files, s, ".jsonl"), s: s}, o, s), nil
-		},
 	}
+	return f.ofSessions(".jsonl", func(in record.Reader, o Options, s *Source) decoder {
+		d := &qwenDecoder{agentLog: newAgentLog(in, o, s), sessions: map[string]*qwenSession{}, seen: map[string]bool{}}
+		d.agentLog.gather = d.gather
+		s.notes.SayOnce(noteAgentArrival)
+		return d
+	})
 }
 
 // isQwen tells by records of a tree that are not Claude Code's, and their usage.
@@ -78,13 +73,6 @@ type qwenSession struct {
 	agentThread
 	ready int64
 	gap   gapKind
-}
-
-func newQwenDecoder(in record.Reader, o Options, s *Source) *qwenDecoder {
-	d := &qwenDecoder{agentLog: newAgentLog(in, o, s), sessions: map[string]*qwenSession{}, seen: map[string]bool{}}
-	d.agentLog.gather, d.agentLog.link = d.gather, func() {}
-	s.notes.SayOnce(noteAgentArrival)
-	return d
 }
 
 // gather takes a record.

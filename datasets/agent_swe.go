@@ -1,7 +1,6 @@
 package datasets
 
 import (
-	"bufio"
 	"bytes"
 	"strconv"
 	"time"
@@ -35,7 +34,7 @@ var sweAgentReads = []SourceField{
 //     these totals, which few trajectories have, are not read.
 //   - There are no times, but for how long the action of a step ran, which is tool time.
 func sweAgentFormat() Format {
-	return Format{
+	f := Format{
 		Name:  "swe-agent",
 		reads: sweAgentReads,
 		About: "SWE-agent trajectories: .traj files or a folder of them, lengths by their text",
@@ -44,17 +43,12 @@ func sweAgentFormat() Format {
 		Tried: "22 trajectories of SWE-agent of 2024 and 2025: 230 calls; in two that give totals, inputs by text " +
 			"are 0.3 and 0.6 % short, and outputs equal",
 		detect: isSWEAgent,
-		detectFiles: func(files []File) bool {
-			trajectories := sessionFiles(files, ".traj")
-			return len(trajectories) > 0 && eachFile(isSWEAgent)(trajectories)
-		},
-		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
-			return newSWEAgentDecoder(record.NewJSON(in, head), s), nil
-		},
-		openFiles: func(files []File, o Options, s *Source) (decoder, error) {
-			return newSWEAgentDecoder(&fileRecords{rest: sessionsAmong(files, s, ".traj"), s: s}, s), nil
-		},
 	}
+	return f.ofSessions(".traj", func(in record.Reader, _ Options, s *Source) decoder {
+		s.info.HasText, s.info.HasSessions = true, true
+		s.notes.SayOnce(noteSWELengths)
+		return &sweAgentDecoder{in: in, s: s}
+	})
 }
 
 const (
@@ -86,18 +80,8 @@ type sweAgentDecoder struct {
 	number  int
 }
 
-func newSWEAgentDecoder(in record.Reader, s *Source) *sweAgentDecoder {
-	s.info.HasText, s.info.HasSessions = true, true
-	s.notes.SayOnce(noteSWELengths)
-	return &sweAgentDecoder{in: in, s: s}
-}
-
 func (d *sweAgentDecoder) continueWith(next decoder) bool {
-	n, ok := next.(*sweAgentDecoder)
-	if ok {
-		d.in = n.in
-	}
-	return ok
+	return goOn(next, func(n *sweAgentDecoder) { d.in = n.in })
 }
 
 // decode appends the calls of a trajectory.

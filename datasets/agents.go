@@ -23,17 +23,18 @@ import (
 // arrivals. Until the end of the source it holds what its reader keeps of each
 // record, which is no text.
 type agentLog struct {
-	s      *Source
-	in     record.Reader
-	times  *mappedDecoder         // keeps the clock
-	gather func(raw []byte) error // takes one record
-	link   func()                 // sets what each call waited for, after the last record
-	names  map[string]string      // of sessions, users and models
-	calls  []agentCall
-	order  []int32          // of calls by arrival; nil before the end of the source
-	rank   []int64          // of each call in it
-	turns  map[string]int32 // of each session, so far
-	next   int
+	s       *Source
+	in      record.Reader
+	times   *mappedDecoder         // keeps the clock
+	gather  func(raw []byte) error // takes one record
+	link    func()                 // sets what each call waited for beyond that, after the last record
+	names   map[string]string      // of sessions, users and models
+	threads []*agentThread         // of agents that have a file each
+	calls   []agentCall
+	order   []int32          // of calls by arrival; nil before the end of the source
+	rank    []int64          // of each call in it
+	turns   map[string]int32 // of each session, so far
+	next    int
 }
 
 // An agentCall is a call of a model by an agent. Instants are nanoseconds since 1970.
@@ -64,10 +65,26 @@ const (
 
 func newAgentLog(in record.Reader, o Options, s *Source) *agentLog {
 	s.info.HasSessions = true
-	return &agentLog{
+	l := &agentLog{
 		s: s, in: in, times: &mappedDecoder{clock: o.clock(), s: s},
 		names: map[string]string{}, turns: map[string]int32{},
 	}
+	l.link = l.linkThreads
+	return l
+}
+
+// usageAmong is a usage with the names that stand among its counts.
+type usageAmong[T any] struct {
+	names  T
+	counts tokenusage.Counts
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (c *usageAmong[T]) UnmarshalJSON(raw []byte) error {
+	if err := json.Unmarshal(raw, &c.names); err != nil {
+		return err
+	}
+	return json.Unmarshal(raw, &c.counts)
 }
 
 // name keeps one copy of a name.
@@ -114,8 +131,11 @@ func (l *agentLog) instant(raw []byte, field, written string) (int64, error) {
 	return t.UnixNano(), nil
 }
 
-func (l *agentLog) bad(raw []byte, path, why string) *fault.Fault {
-	line, col := l.in.Place(row.OffsetOf(raw, path))
+func (l *agentLog) bad(raw []byte, path, why string) *fault.Fault { return badIn(l.in, raw, path, why) }
+
+// badIn is a fault of the current record of in, at the place of a path.
+func badIn(in record.Reader, raw []byte, path, why string) *fault.Fault {
+	line, col := in.Place(row.OffsetOf(raw, path))
 	return fault.Bad(line, col, why)
 }
 
@@ -226,15 +246,15 @@ const (
 
 // linkThreads finds what the first call of each agent waited for, which is the call of
 // its parent that had ended when it began, and the calls that waited for agents.
-func (l *agentLog) linkThreads(threads []*agentThread) {
+func (l *agentLog) linkThreads() {
 	byID := map[string]*agentThread{}
-	for _, t := range threads {
+	for _, t := range l.threads {
 		if byID[t.id] == nil {
 			byID[t.id] = t
 		}
 	}
 	children := map[*agentThread][]*agentThread{}
-	for _, t := range threads {
+	for _, t := range l.threads {
 		if t.parent == "" || len(t.calls) == 0 {
 			continue
 		}
@@ -257,7 +277,7 @@ func (l *agentLog) linkThreads(threads []*agentThread) {
 			first.gap = toolGap
 		}
 	}
-	for _, t := range threads {
+	for _, t := range l.threads {
 		for _, i := range t.calls {
 			c := &l.calls[i]
 			for _, child := range children[t] {
@@ -286,35 +306,41 @@ func (l *agentLog) addTo(t *agentThread, c agentCall) {
 
 // decodeRecord decodes the current record of in, an object, into a struct.
 func decodeRecord(in record.Reader, raw []byte, into any) error {
-	err := json.Unmarshal(raw, into)
+	if err := json.Unmarshal(raw, into); err != nil {
+		return undecoded(in, err, "a value of the record is not of its kind")
+	}
+	return nil
+}
+
+// undecoded locates an error of encoding/json, whose texts quote the input: otherKind is said where
+// the current record of in is JSON.
+func undecoded(in record.Reader, err error, otherKind string) *fault.Fault {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
-	offset, why := 0, "a value of the record is not of its kind"
+	offset := 0
 	switch {
-	case err == nil:
-		return nil
 	case errors.As(err, &syntax):
-		offset, why = int(max(syntax.Offset-1, 0)), "it is not valid JSON"
+		line, col := in.Place(int(max(syntax.Offset-1, 0)))
 		if in.Last() {
-			line, col := in.Place(offset)
 			return fault.CutOff(line, col, "the last record is not whole")
 		}
+		return fault.Bad(line, col, "it is not valid JSON")
 	case errors.As(err, &kind):
 		offset = int(max(kind.Offset-1, 0))
 	}
 	line, col := in.Place(offset)
-	return fault.Bad(line, col, why)
+	return fault.Bad(line, col, otherKind)
 }
 
 // sessionsAmong are the session files of a folder, or all files where none is named
 // as one, since the format was told; Info.LeftOut names the others.
-func sessionsAmong(files []File, s *Source, ends ...string) []File {
-	sessions := sessionFiles(files, ends...)
+func sessionsAmong(files []File, s *Source, end string) []File {
+	sessions := sessionFiles(files, end)
 	if len(sessions) == 0 {
 		return files
 	}
 	for _, f := range files {
-		if len(sessionFiles([]File{f}, ends...)) == 0 {
+		if len(sessionFiles([]File{f}, end)) == 0 {
 			s.info.LeftOut = append(s.info.LeftOut, f.Name)
 		}
 	}
@@ -322,12 +348,12 @@ func sessionsAmong(files []File, s *Source, ends ...string) []File {
 }
 
 // sessionFiles are those of a folder that may be session files of an agent, by the
-// ends of their names: agents keep other files beside them.
-func sessionFiles(files []File, ends ...string) (sessions []File) {
+// end of their names: agents keep other files beside them.
+func sessionFiles(files []File, end string) (sessions []File) {
 	for _, f := range files {
 		name := path.Base(strings.ReplaceAll(f.Name, `\`, "/"))
 		name = strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst")
-		if slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(name, end) }) {
+		if strings.HasSuffix(name, end) {
 			sessions = append(sessions, f)
 		}
 	}

@@ -119,11 +119,7 @@ func newChatDecoder(in *bufio.Reader, head []byte, s *Source) *chatDecoder {
 }
 
 func (d *chatDecoder) continueWith(next decoder) bool {
-	n, ok := next.(*chatDecoder)
-	if ok {
-		d.in = n.in
-	}
-	return ok
+	return goOn(next, func(n *chatDecoder) { d.in = n.in })
 }
 
 func (d *chatDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
@@ -279,16 +275,10 @@ func (c *pendingChat) all() (turns []spokenTurn) {
 
 // fault locates an error of the current element.
 func (d *chatDecoder) fault(err error) error {
-	var syntax *json.SyntaxError
-	var kind *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &syntax):
-		line, col := d.in.Place(int(max(syntax.Offset-1, 0)))
-		if d.in.Last() {
-			return fault.CutOff(line, col, "the last record is not whole")
-		}
-		return fault.Bad(line, col, "it is not valid JSON")
-	case errors.As(err, &kind):
+	if syntax := new(json.SyntaxError); errors.As(err, &syntax) {
+		return undecoded(d.in, err, "")
+	}
+	if kind := new(json.UnmarshalTypeError); errors.As(err, &kind) {
 		err = errKind
 	}
 	line, col := d.in.Place(0)

@@ -5,6 +5,7 @@ import (
 	"bytes"
 
 	"reprise/datasets/internal/input"
+	"reprise/datasets/internal/record"
 	"reprise/datasets/internal/sniff"
 )
 
@@ -39,6 +40,33 @@ type Format struct {
 
 // fromDocumentation is in [Format].Tried of a format whose reader no real file has tried.
 const fromDocumentation = "from documentation, not yet seen on a real file"
+
+// ofFiles completes a format whose source is one file of records, or several that belong together.
+func (f Format) ofFiles(open func(in record.Reader, o Options, s *Source) decoder) Format {
+	f.open = func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
+		return open(record.NewJSON(in, head), o, s), nil
+	}
+	f.detectFiles = eachFile(f.detect)
+	f.openFiles = func(files []File, o Options, s *Source) (decoder, error) {
+		return open(&fileRecords{rest: files, s: s}, o, s), nil
+	}
+	return f
+}
+
+// ofSessions completes a format of session files, whose names have one end: agents keep other
+// files beside them.
+func (f Format) ofSessions(end string, open func(in record.Reader, o Options, s *Source) decoder) Format {
+	f = f.ofFiles(open)
+	detect, openFiles := f.detectFiles, f.openFiles
+	f.detectFiles = func(files []File) bool {
+		sessions := sessionFiles(files, end)
+		return len(sessions) > 0 && detect(sessions)
+	}
+	f.openFiles = func(files []File, o Options, s *Source) (decoder, error) {
+		return openFiles(sessionsAmong(files, s, end), o, s)
+	}
+	return f
+}
 
 // eachFile makes a detector for several files. All must be detected, except
 // empty ones.

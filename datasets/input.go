@@ -251,6 +251,15 @@ func (c *fileChain) shift(entries []trace.Entry) {
 // of the next file of a source. It returns false for another kind.
 type continuing interface{ continueWith(next decoder) bool }
 
+// goOn takes the records of the next decoder, if it is one of the same kind.
+func goOn[D decoder](next decoder, take func(D)) bool {
+	n, ok := next.(D)
+	if ok {
+		take(n)
+	}
+	return ok
+}
+
 // A mapping decoder takes rows by a mapping, and so can go on with other rows.
 type mapping interface{ mapping() *mappedDecoder }
 

@@ -1,7 +1,6 @@
 package datasets
 
 import (
-	"bufio"
 	"io"
 	"slices"
 	"strings"
@@ -69,25 +68,18 @@ const batchUsage = "response.body.usage"
 //   - A batch has no arrivals. When every response tells when it was created,
 //     these are the times: how the batch was worked off, not how it was asked for.
 func batchFormat() Format {
-	detect := sniff.Objects(func(has func(string) bool) bool {
-		return has("custom_id") && (has("body") || has("response") || has("error"))
-	})
-	return Format{
+	f := Format{
 		Name: "openai-batch",
 		reads: slices.Concat(mappedFields(batchAskedAt, batchMade),
 			mappedFields(batchAnsweredAt, nil), batchReads),
-		About:       "OpenAI Batch JSON lines: requests, responses or both, joined by custom_id",
-		Example:     `{"custom_id":"r1","method":"POST","url":"/v1/chat/completions","body":{"model":"m","messages":[{"role":"user","content":"Hello"}],"max_tokens":100}}`,
-		bodies:      []string{"body"},
-		detect:      detect,
-		detectFiles: eachFile(detect),
-		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
-			return newBatchDecoder(record.NewJSON(in, head), o, s), nil
-		},
-		openFiles: func(files []File, o Options, s *Source) (decoder, error) {
-			return newBatchDecoder(&fileRecords{rest: files, s: s}, o, s), nil
-		},
+		About:   "OpenAI Batch JSON lines: requests, responses or both, joined by custom_id",
+		Example: `{"custom_id":"r1","method":"POST","url":"/v1/chat/completions","body":{"model":"m","messages":[{"role":"user","content":"Hello"}],"max_tokens":100}}`,
+		bodies:  []string{"body"},
+		detect: sniff.Objects(func(has func(string) bool) bool {
+			return has("custom_id") && (has("body") || has("response") || has("error"))
+		}),
 	}
+	return f.ofFiles(newBatchDecoder)
 }
 
 // A batchDecoder reads everything, and then hands out one exchange at a time.
@@ -113,7 +105,7 @@ type exchange struct {
 	created         *stamp.Stamp
 }
 
-func newBatchDecoder(in record.Reader, o Options, s *Source) *batchDecoder {
+func newBatchDecoder(in record.Reader, o Options, s *Source) decoder {
 	s.info.HasText = true
 	return &batchDecoder{
 		in: row.JSON{Records: in, Fields: s.fields}, clock: o.clock(), s: s,

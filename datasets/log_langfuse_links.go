@@ -200,11 +200,7 @@ type langfuseDecoder struct {
 }
 
 func (d *langfuseDecoder) continueWith(next decoder) bool {
-	n, ok := next.(*langfuseDecoder)
-	if ok {
-		d.rows, d.links = n.rows, n.links
-	}
-	return ok
+	return goOn(next, func(n *langfuseDecoder) { d.rows, d.links = n.rows, n.links })
 }
 
 func (d *langfuseDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {

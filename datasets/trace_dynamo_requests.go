@@ -217,11 +217,7 @@ func (d *dynamoRequestDecoder) tool(r row.Row) {
 }
 
 func (d *dynamoRequestDecoder) continueWith(next decoder) bool {
-	n, ok := next.(*dynamoRequestDecoder)
-	if ok {
-		d.rows.(*requestEnds).in = n.rows.(*requestEnds).in
-	}
-	return ok
+	return goOn(next, func(n *dynamoRequestDecoder) { d.rows.(*requestEnds).in = n.rows.(*requestEnds).in })
 }
 
 func (d *dynamoRequestDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {

@@ -162,11 +162,7 @@ type heldLine struct {
 }
 
 func (d *mooncakeDecoder) continueWith(next decoder) bool {
-	n, ok := next.(*mooncakeDecoder)
-	if ok {
-		d.lines, d.mapped.rows = n.lines, n.mapped.rows
-	}
-	return ok
+	return goOn(next, func(n *mooncakeDecoder) { d.lines, d.mapped.rows = n.lines, n.mapped.rows })
 }
 
 func (d *mooncakeDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {

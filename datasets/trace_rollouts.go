@@ -9,9 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/record"
-	"reprise/datasets/internal/row"
 	"reprise/datasets/internal/sniff"
 	"reprise/datasets/internal/stamp"
 	"reprise/trace"
@@ -90,8 +88,7 @@ func trieFormat() Format {
 					}
 					n := len(one.Outputs)
 					if one.Turns != n || len(one.Observed) != n || len(one.ToolTimes) != n || one.Final == nil {
-						line, col := in.Place(row.OffsetOf(raw, "num_turns"))
-						return r, fault.Bad(line, col, "num_turns: want as many lengths and latencies, and a "+
+						return r, badIn(in, raw, "num_turns", "num_turns: want as many lengths and latencies, and a "+
 							"final_assistant_response_length")
 					}
 					return rollout{0, 0, one.Prompt, append(one.Outputs, *one.Final), one.Observed, one.ToolTimes}, nil
@@ -158,11 +155,7 @@ type rolloutsDecoder struct {
 
 // continueWith goes on with the next file, whose groups are others than those before.
 func (d *rolloutsDecoder) continueWith(next decoder) bool {
-	n, ok := next.(*rolloutsDecoder)
-	if ok {
-		d.in, d.groups, d.files = n.in, n.groups, d.files+1
-	}
-	return ok
+	return goOn(next, func(n *rolloutsDecoder) { d.in, d.groups, d.files = n.in, n.groups, d.files+1 })
 }
 
 // decode appends the turns of a trajectory.
@@ -178,8 +171,7 @@ func (d *rolloutsDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 	}
 
 	fail := func(path, why string) ([]trace.Entry, error) {
-		line, col := d.in.Place(row.OffsetOf(raw, path))
-		return dst, fault.Bad(line, col, why)
+		return dst, badIn(d.in, raw, path, why)
 	}
 	name := fmt.Sprintf("%d/%d", r.Group, r.Stream)
 	if d.files > 0 {

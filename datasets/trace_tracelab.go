@@ -87,11 +87,7 @@ type lastRound struct {
 }
 
 func (d *traceLabDecoder) continueWith(next decoder) bool {
-	n, ok := next.(*traceLabDecoder)
-	if ok {
-		d.rows = n.rows
-	}
-	return ok
+	return goOn(next, func(n *traceLabDecoder) { d.rows = n.rows })
 }
 
 func (d *traceLabDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
@@ -301,11 +297,7 @@ type sessionState struct {
 }
 
 func (d *sessionsDecoder) continueWith(next decoder) bool {
-	n, ok := next.(*sessionsDecoder)
-	if ok {
-		d.rows = n.rows
-	}
-	return ok
+	return goOn(next, func(n *sessionsDecoder) { d.rows = n.rows })
 }
 
 func (d *sessionsDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {

@@ -1,7 +1,6 @@
 package datasets
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"encoding/json"
@@ -11,9 +10,7 @@ import (
 	"strconv"
 	"time"
 
-	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/record"
-	"reprise/datasets/internal/row"
 	"reprise/datasets/internal/sniff"
 	"reprise/datasets/internal/stamp"
 	"reprise/trace"
@@ -52,21 +49,16 @@ var trtllmReads = []SourceField{
 //   - There are no times, but for the durations of tools and, in whole traces, of calls.
 //     Their texts are not read, since all lengths are recorded.
 func trtllmFormat() Format {
-	return Format{
+	f := Format{
 		Name: "trtllm-trace", sized: true,
 		Tried: "2 compact traces of TensorRT-LLM's coding agent: 27 calls; branches are from documentation",
 		reads: trtllmReads,
 		About: "TensorRT-LLM scaffolding: execution traces of agents, with tools, branches and system prompts by id",
 		Example: `{"trace_id":"t1","events":[{"event_type":"message","branch_path":[],"conversation_id":0,"role":"user","message_index":0,"tokens":120},` +
 			`{"event_type":"message","branch_path":[],"conversation_id":0,"role":"assistant","message_index":1,"prompt_tokens":120,"completion_tokens":40}]}`,
-		detect: isTRTLLM, detectFiles: eachFile(isTRTLLM),
-		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
-			return newTRTLLMDecoder(record.NewJSON(in, head), o, s), nil
-		},
-		openFiles: func(files []File, o Options, s *Source) (decoder, error) {
-			return newTRTLLMDecoder(&fileRecords{rest: files, s: s}, o, s), nil
-		},
+		detect: isTRTLLM,
 	}
+	return f.ofFiles(newTRTLLMDecoder)
 }
 
 // isTRTLLM tells by the keys before the events, which may be longer than the head, and by
@@ -132,7 +124,7 @@ type trtllmDecoder struct {
 	seen    map[string]bool     // traces
 }
 
-func newTRTLLMDecoder(in record.Reader, o Options, s *Source) *trtllmDecoder {
+func newTRTLLMDecoder(in record.Reader, o Options, s *Source) decoder {
 	d := &trtllmDecoder{s: s, in: in, size: cmp.Or(o.BlockSize, trtllmBlock), systems: map[string][]uint64{},
 		seen: map[string]bool{}}
 	s.info.HasSessions, s.info.BlocksHashed, s.info.BlockSize = true, true, d.size
@@ -140,11 +132,7 @@ func newTRTLLMDecoder(in record.Reader, o Options, s *Source) *trtllmDecoder {
 }
 
 func (d *trtllmDecoder) continueWith(next decoder) bool {
-	n, ok := next.(*trtllmDecoder)
-	if ok {
-		d.in = n.in
-	}
-	return ok
+	return goOn(next, func(n *trtllmDecoder) { d.in = n.in })
 }
 
 // decode appends the calls of a trace.
@@ -165,8 +153,7 @@ func (d *trtllmDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 		conversations: map[int]*trtllmConversation{}, systems: map[string][]uint64{}}
 	p.addEvents(t.Events, "events", nil)
 	if p.why != "" {
-		line, col := d.in.Place(row.OffsetOf(raw, p.path))
-		return dst, fault.Bad(line, col, p.why)
+		return dst, badIn(d.in, raw, p.path, p.why)
 	}
 	d.s.fields.Scan(raw)
 	d.seen[cmp.Or(t.ID, strconv.Itoa(len(d.seen)))] = true

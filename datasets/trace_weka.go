@@ -1,10 +1,8 @@
 package datasets
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
-	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -80,23 +78,18 @@ func wekaRequestReads(name, columns string) SourceField {
 //   - Types: "s" is streamed and "n" is not. think_time is the client's delay,
 //     whether of a person or a tool.
 func wekaFormat() Format {
-	return Format{
+	f := Format{
 		Name:    "weka",
 		Tried:   "58 conversations of kv-cache-tester: 3,043 requests",
 		reads:   wekaReads,
 		About:   "Weka cc-traces: conversations of coding agents, with subagents and ids of prefix blocks",
 		Example: `{"id":"t1","block_size":64,"requests":[{"t":0.0,"type":"s","model":"m","in":130,"out":29,"hash_ids":[1,2],"stop":"tool_use","api_time":2.5,"think_time":0,"ttft":0.8}]}`,
-		detect:  isWeka, detectFiles: eachFile(isWeka),
-		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
-			return openWeka(record.NewJSON(in, head), o, s), nil
-		},
-		openFiles: func(files []File, o Options, s *Source) (decoder, error) {
-			return openWeka(&fileRecords{rest: files, s: s}, o, s), nil
-		},
+		detect:  isWeka,
 	}
+	return f.ofFiles(openWeka)
 }
 
-func openWeka(in record.Reader, o Options, s *Source) *wekaDecoder {
+func openWeka(in record.Reader, o Options, s *Source) decoder {
 	d := &wekaDecoder{s: s, in: in, clock: o.clock(), global: map[uint64]uint64{}, trunks: map[wekaTrunk][]uint64{}}
 	d.clock.Told = time.Second
 	_, _ = d.clock.Settle(stamp.Stamp{Style: stamp.Numeric}) // in a unit that is told nothing is open
@@ -178,22 +171,22 @@ func (d *wekaDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 	}
 	var c wekaConversation
 	if err := json.Unmarshal(raw, &c); err != nil {
-		return dst, d.fault(err)
+		return dst, undecoded(d.in, err, "a value of the conversation is not of its kind")
 	}
 	switch {
 	case c.ID == nil:
-		return dst, d.bad(raw, "", "it has no id")
+		return dst, badIn(d.in, raw, "", "it has no id")
 	case c.BlockSize < 1:
-		return dst, d.bad(raw, "block_size", "block_size: want a whole number from 1")
+		return dst, badIn(d.in, raw, "block_size", "block_size: want a whole number from 1")
 	case d.s.info.BlockSize != 0 && int(c.BlockSize) != d.s.info.BlockSize:
-		return dst, d.bad(raw, "block_size", "its blocks are of another size than those before it")
+		return dst, badIn(d.in, raw, "block_size", "its blocks are of another size than those before it")
 	case c.Scope != "" && c.Scope != "local" && c.Scope != "global":
-		return dst, d.bad(raw, "hash_id_scope", "hash_id_scope: want local or global")
+		return dst, badIn(d.in, raw, "hash_id_scope", "hash_id_scope: want local or global")
 	}
 	var plan wekaPlan
 	plan.addList(c.Requests, 0, -1, "requests", wekaTrunk{tools: c.Tools, system: c.System})
 	if plan.why != "" {
-		return dst, d.bad(raw, plan.path, plan.why)
+		return dst, badIn(d.in, raw, plan.path, plan.why)
 	}
 	before := len(dst)
 	dst, f := d.appendEntries(dst, &c, plan.calls)
@@ -275,30 +268,6 @@ func (c *wekaCall) entry(models map[string]trace.Text) trace.Entry {
 	}
 	e.FinishReason = trace.ClosedFinish(c.Stop)
 	return e
-}
-
-func (d *wekaDecoder) bad(raw []byte, path, why string) *fault.Fault {
-	line, col := d.in.Place(row.OffsetOf(raw, path))
-	return fault.Bad(line, col, why)
-}
-
-// fault locates an error of encoding/json, whose texts quote the input.
-func (d *wekaDecoder) fault(err error) *fault.Fault {
-	var syntax *json.SyntaxError
-	var kind *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &syntax):
-		line, col := d.in.Place(int(max(syntax.Offset-1, 0)))
-		if d.in.Last() {
-			return fault.CutOff(line, col, "the last record is not whole")
-		}
-		return fault.Bad(line, col, "it is not valid JSON")
-	case errors.As(err, &kind):
-		line, col := d.in.Place(int(max(kind.Offset-1, 0)))
-		return fault.Bad(line, col, "a value of the conversation is not of its kind")
-	}
-	line, col := d.in.Place(0)
-	return fault.Bad(line, col, "a value of the conversation is not of its kind")
 }
 
 // wekaIDs renumbers the block ids of a conversation.
