@@ -51,10 +51,10 @@ const noteAiderUnended = "calls that were begun and have no end, left out"
 
 // An aiderRecord is a line.
 type aiderRecord struct {
-	Event      string             `json:"event"`
+	Event      string                `json:"event"`
 	Properties usageAmong[aiderSent] `json:"properties"`
-	User       string             `json:"user_id"`
-	Time       json.Number        `json:"time"`
+	User       string                `json:"user_id"`
+	Time       json.Number           `json:"time"`
 }
 
 type aiderSent struct {

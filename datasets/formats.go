@@ -133,8 +133,8 @@ func kindOf(p *row.Parquet) *parquetKind {
 		{basetenFormat(), hasBaseten, openBasetenParquet},
 		{wildChatFormat(), hasWildChat, wildChat.openParquet},
 		{lmsysFormat(), hasLMSYS, lmsys.openParquet},
-		{langfuseFormat(), hasLangfuse, openLangfuseParquet},
-		{otelFormat(), hasOpenInference, openInferenceParquet},
+		{langfuseFormat(), hasLangfuse, rowsOpener(openLangfuse).parquet},
+		{otelFormat(), hasOpenInference, rowsOpener(openSpans).parquet},
 	}
 	for _, d := range declaredFormats() {
 		kinds = append(kinds, d.parquet())

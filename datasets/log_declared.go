@@ -2,14 +2,12 @@ package datasets
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"slices"
 	"strings"
 	"time"
 
 	"reprise/datasets/internal/fault"
-	"reprise/datasets/internal/record"
 	"reprise/datasets/internal/row"
 	"reprise/datasets/internal/sniff"
 	"reprise/datasets/internal/stamp"
@@ -104,28 +102,11 @@ func (d declaredFormat) format() Format {
 			return detectRecord(head) || d.also != nil && d.also(head.Bytes) || len(d.keys) > 0 && columns(head)
 		},
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
-			if row.IsParquet(head) {
-				p, err := row.SpoolParquet(in)
-				if err != nil {
-					return nil, err
-				}
-				return d.openParquet(p, o, s)
-			}
-			if d.lines != nil && d.also(head) {
-				lines := bytes.Join(record.HeadLines(head), []byte("\n"))
+			if d.lines != nil && !row.IsParquet(head) && d.also(head) {
 				return d.open(row.JSON{Records: d.lines(in, &s.notes), Fields: s.fields},
-					row.JSON{Records: d.lines(bufio.NewReader(bytes.NewReader(lines)), new(fault.Notes))}, o, s)
+					row.JSON{Records: d.lines(headLines(head), new(fault.Notes))}, o, s)
 			}
-			if record.LooksLikeJSON(head) {
-				all, first := row.JSONInputs(in, head, s.fields)
-				return d.open(all, first, o, s)
-			}
-			all, first, err := csvInputs(in, head, o, s)
-			if err != nil {
-				return nil, err
-			}
-			all.Admit(s.fields, nil)
-			return d.open(all, first, o, s)
+			return rowsOpener(d.open).file(in, head, o, s)
 		},
 	}
 }
@@ -146,19 +127,7 @@ func (d declaredFormat) parquet() parquetKind {
 	hasKeys := func(has func(column string) bool) bool {
 		return len(d.keys) > 0 && !slices.ContainsFunc(d.keys, func(key string) bool { return !has(key) })
 	}
-	return parquetKind{d.format(), hasKeys, d.openParquet}
-}
-
-func (d declaredFormat) openParquet(p *row.Parquet, o Options, s *Source) (decoder, error) {
-	all, first, err := p.ReadTable(s.fields)
-	if err != nil {
-		return nil, p.Close(err)
-	}
-	decoder, err := d.open(all, first, o, s)
-	if err != nil {
-		return nil, p.Close(err)
-	}
-	return decoder, nil
+	return parquetKind{d.format(), hasKeys, rowsOpener(d.open).parquet}
 }
 
 func (d declaredFormat) open(all, first row.Reader, o Options, s *Source) (decoder, error) {

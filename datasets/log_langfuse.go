@@ -1,8 +1,6 @@
 package datasets
 
 import (
-	"bufio"
-	"bytes"
 	"slices"
 	"strconv"
 	"strings"
@@ -106,44 +104,13 @@ func langfuseFormat() Format {
 		Example: `{"id":"o1","trace_id":"t1","type":"GENERATION","start_time":"2026-01-02 03:04:05.678901","end_time":"2026-01-02 03:04:07.1","usage_details":{"input":120,"output":40}}`,
 		dated:   true,
 		detect:  func(head *sniff.Sample) bool { return detect(head) || columns(head) || camel(head) },
-		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
-			start := bytes.TrimSpace(head)
-			switch {
-			case row.IsParquet(head):
-				p, err := row.SpoolParquet(in)
-				if err != nil {
-					return nil, err
-				}
-				return openLangfuseParquet(p, o, s)
-			case len(start) > 0 && (start[0] == '{' || start[0] == '['):
-				all, first := row.JSONInputs(in, head, s.fields)
-				return openLangfuse(all, first, o, s)
-			}
-			all, first, err := csvInputs(in, head, o, s)
-			if err != nil {
-				return nil, err
-			}
-			all.Admit(s.fields, nil)
-			return openLangfuse(all, first, o, s)
-		},
+		open:    rowsOpener(openLangfuse).file,
 	}
 }
 
 // hasLangfuse tells the columns of a Parquet export.
 func hasLangfuse(has func(column string) bool) bool {
 	return has("type") && has("start_time") && has("trace_id") && (has("usage_details") || has("parent_observation_id"))
-}
-
-func openLangfuseParquet(p *row.Parquet, o Options, s *Source) (decoder, error) {
-	all, first, err := p.ReadTable(s.fields)
-	if err != nil {
-		return nil, p.Close(err)
-	}
-	d, err := openLangfuse(all, first, o, s)
-	if err != nil {
-		return nil, p.Close(err)
-	}
-	return d, nil
 }
 
 func openLangfuse(all, first row.Reader, o Options, s *Source) (decoder, error) {

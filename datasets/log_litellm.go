@@ -1,7 +1,6 @@
 package datasets
 
 import (
-	"bufio"
 	"encoding/binary"
 	"hash/fnv"
 	"slices"
@@ -101,14 +100,7 @@ func litellmSpendFormat() Format {
 		csv:    true,
 		bodies: litellmBodies,
 		detect: sniff.Columns("call_type", "startTime", "prompt_tokens"),
-		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
-			all, first, err := csvInputs(in, head, o, s)
-			if err != nil {
-				return nil, err
-			}
-			all.Admit(s.fields, nil)
-			return openLiteLLM(all, first, true, o, s)
-		},
+		open:   rowsOpener(openLiteLLM).csv,
 	}
 }
 
@@ -123,10 +115,7 @@ func litellmLogFormat() Format {
 		dated:   true,
 		bodies:  litellmBodies,
 		detect:  sniff.Objects(func(has func(string) bool) bool { return has("call_type") && has("startTime") }),
-		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
-			all, first := row.JSONInputs(in, head, s.fields)
-			return openLiteLLM(all, first, false, o, s)
-		},
+		open:    rowsOpener(openLiteLLM).json,
 	}
 }
 
@@ -157,7 +146,8 @@ func picked(column string, keys []string) string {
 	return "jsonb_build_object(\n    " + strings.Join(parts, ",\n    ") + ") AS " + column
 }
 
-func openLiteLLM(all, first row.Reader, strict bool, o Options, s *Source) (decoder, error) {
+func openLiteLLM(all, first row.Reader, o Options, s *Source) (decoder, error) {
+	_, strict := all.(*row.CSV)
 	hashed := s.info.BlocksHashed // by a file before
 	counts := newUsageReader(tokenusage.Relayed, litellmUsage, litellmFields, o)
 	ahead, l := &litellmView{strict: strict, counts: counts, s: s}, &litellmView{strict: strict, counts: counts, s: s}

@@ -1,7 +1,6 @@
 package datasets
 
 import (
-	"bufio"
 	"slices"
 	"strings"
 	"time"
@@ -75,10 +74,7 @@ func openAILogFormat() Format {
 				"input_tokens blocks", tokenised),
 			fieldAt("payloads", "", "bodies of requests, whose fields these are"), fieldAt(toolDelay, "tool_ns", "")),
 		detect: func(head *sniff.Sample) bool { return hasPrompt(head) && !hidesFields(head) },
-		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
-			all, first := row.JSONInputs(in, head, s.fields)
-			return openOpenAILog(all, first, o, s)
-		},
+		open:   rowsOpener(openOpenAILog).json,
 	}
 }
 

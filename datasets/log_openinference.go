@@ -33,18 +33,6 @@ func hasOpenInference(has func(column string) bool) bool {
 	return has("attributes.openinference.span.kind") || has("attributes.llm.token_count.prompt") && has("start_time")
 }
 
-func openInferenceParquet(p *row.Parquet, o Options, s *Source) (decoder, error) {
-	all, first, err := p.ReadTable(s.fields)
-	if err != nil {
-		return nil, p.Close(err)
-	}
-	d, err := openSpans(all, first, o, s)
-	if err != nil {
-		return nil, p.Close(err)
-	}
-	return d, nil
-}
-
 // spanAttributes puts the attributes of a span at "attributes": those of OTLP by their
 // keys, those of columns of their own, and those of the event that holds the messages.
 func spanAttributes(v row.View) {

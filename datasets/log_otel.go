@@ -1,7 +1,6 @@
 package datasets
 
 import (
-	"bufio"
 	"fmt"
 	"slices"
 	"strconv"
@@ -87,10 +86,6 @@ var (
 //   - Instrumentations pass on the counts of the provider, Anthropic's too: see
 //     [usageReader].
 func otelFormat() Format {
-	detect := sniff.Objects(func(has func(string) bool) bool {
-		return has("resourceSpans") || has("scopeSpans") || has("spans") || hasOpenInference(has) ||
-			has("attributes") && has("name") && (has("start_time") || has("startTimeUnixNano") || has("startTime"))
-	})
 	return Format{
 		Name: "otel-genai",
 		Tried: "26 spans of OpenInference 0.1.66 and OpenLLMetry 0.62, flat and in OTLP, of calls of a " +
@@ -100,19 +95,12 @@ func otelFormat() Format {
 			"lines, Parquet",
 		Example: `{"name":"chat m","start_time":"2026-01-02T03:04:05Z","end_time":"2026-01-02T03:04:07Z",` +
 			`"attributes":{"gen_ai.usage.input_tokens":120,"gen_ai.usage.output_tokens":40}}`,
-		timed:  true,
-		detect: detect,
-		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
-			if row.IsParquet(head) {
-				p, err := row.SpoolParquet(in)
-				if err != nil {
-					return nil, err
-				}
-				return openInferenceParquet(p, o, s)
-			}
-			all, first := row.JSONInputs(in, head, s.fields)
-			return openSpans(all, first, o, s)
-		},
+		timed: true,
+		detect: sniff.Objects(func(has func(string) bool) bool {
+			return has("resourceSpans") || has("scopeSpans") || has("spans") || hasOpenInference(has) ||
+				has("attributes") && has("name") && (has("start_time") || has("startTimeUnixNano") || has("startTime"))
+		}),
+		open: rowsOpener(openSpans).objects,
 	}
 }
 

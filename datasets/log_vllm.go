@@ -96,9 +96,7 @@ func vllmLogFormat() Format {
 					alike))
 			}
 			all := newVLLMRows(in, limit, &s.notes)
-			first := newVLLMRows(bufio.NewReader(bytes.NewReader(bytes.Join(record.HeadLines(head), []byte("\n")))),
-				limit,
-				new(fault.Notes))
+			first := newVLLMRows(headLines(head), limit, new(fault.Notes))
 			d, err := newMappedDecoder(all, first, vllmFields, o, s)
 			if err != nil {
 				return nil, err

@@ -115,11 +115,10 @@ func (d *mappedDecoder) setBlockSize(size int) {
 
 func (d *mappedDecoder) mapping() *mappedDecoder { return d }
 
-// require makes every record have its time and all mapped targets.
-func (d *mappedDecoder) require() {
-	d.timing = withTimes
-	for i := range d.fields {
-		d.fields[i].required = d.fields[i].name != "output_tokens" // which may be unknown
+// require makes every record have some targets, and those only.
+func require(fields []field, names ...string) {
+	for i := range fields {
+		fields[i].required = slices.Contains(names, fields[i].name)
 	}
 }
 
@@ -325,8 +324,7 @@ func openView(all, first row.Reader, show row.Show, m Mapping, o Options, s *Sou
 }
 
 func openJSONL(in *bufio.Reader, head []byte, m Mapping, o Options, s *Source) (*mappedDecoder, error) {
-	first := row.JSON{Records: record.NewJSONLines(bufio.NewReader(bytes.NewReader(bytes.Join(record.HeadLines(head),
-		[]byte("\n")))))}
+	first := row.JSON{Records: record.NewJSONLines(headLines(head))}
 	return newMappedDecoder(row.JSON{Records: record.NewJSONLines(in), Fields: s.fields}, first, m.dotted(), o, s)
 }
 
@@ -466,6 +464,63 @@ func needColumns(columns []string, m Mapping, packed []string, o Options) error 
 		}
 	}
 	return nil
+}
+
+// A rowsOpener decodes the rows of a file; first has some of the first ones once more.
+type rowsOpener func(all, first row.Reader, o Options, s *Source) (decoder, error)
+
+// file opens JSON, CSV or Parquet.
+func (open rowsOpener) file(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
+	if row.IsParquet(head) || record.LooksLikeJSON(head) {
+		return open.objects(in, head, o, s)
+	}
+	return open.csv(in, head, o, s)
+}
+
+// objects opens JSON or Parquet.
+func (open rowsOpener) objects(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
+	if row.IsParquet(head) {
+		p, err := row.SpoolParquet(in)
+		if err != nil {
+			return nil, err
+		}
+		return open.parquet(p, o, s)
+	}
+	return open.json(in, head, o, s)
+}
+
+// json opens objects of JSON.
+func (open rowsOpener) json(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
+	all, first := row.JSONInputs(in, head, s.fields)
+	return open(all, first, o, s)
+}
+
+// csv opens CSV, of whose columns those are read that the format names.
+func (open rowsOpener) csv(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
+	all, first, err := csvInputs(in, head, o, s)
+	if err != nil {
+		return nil, err
+	}
+	all.Admit(s.fields, nil)
+	return open(all, first, o, s)
+}
+
+// parquet opens a Parquet file that was spooled.
+func (open rowsOpener) parquet(p *row.Parquet, o Options, s *Source) (decoder, error) {
+	all, first, err := p.ReadTable(s.fields)
+	if err != nil {
+		return nil, p.Close(err)
+	}
+	d, err := open(all, first, o, s)
+	if err != nil {
+		return nil, p.Close(err)
+	}
+	return d, nil
+}
+
+// headLines reads the lines that an input begins with, once more.
+func headLines(head []byte) *bufio.Reader {
+	return bufio.NewReader(bytes.NewReader(bytes.Join(record.HeadLines(head), []byte("\n"))))
 }
 
 // csvInputs reads rows of CSV and their first ones in head, and says how they are written.

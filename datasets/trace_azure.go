@@ -41,10 +41,12 @@ func azureFormat() Format {
 		},
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
 			d, err := openCSV(in, head, azureFields, o, s)
-			if err == nil {
-				d.require()
+			if err != nil {
+				return nil, err
 			}
-			return d, err
+			d.timing = withTimes
+			require(d.fields, "input_tokens")
+			return d, nil
 		},
 	}
 }
@@ -108,7 +110,8 @@ func azure2025Format() Format {
 			d.fields = append(d.fields, field{
 				target: target{name: "images", set: countTo(func(b *builder) **int32 { return &b.Entry.Images })},
 				paths:  []string{"NumImages"}})
-			d.require()
+			d.timing = withTimes
+			require(d.fields, "input_tokens", "images")
 			return d, nil
 		},
 	}

@@ -55,13 +55,11 @@ func bailianFormat() Format {
 			if err != nil {
 				return nil, err
 			}
-			mapped.require()
+			mapped.timing = withTimes
+			require(mapped.fields, "input_tokens", "blocks")
 			mapped.setBlockSize(BailianBlock)
 			if mapped.clock.Told == 0 {
 				mapped.clock.Told = time.Second // also without a fraction
-			}
-			for i := range mapped.fields {
-				mapped.fields[i].required = mapped.fields[i].required && mapped.fields[i].name != "class"
 			}
 			turn := target{name: "turn", set: func(b *builder, v any) string { // counts from 1
 				n, ok := countOf(row.Plain(v))

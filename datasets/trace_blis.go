@@ -178,10 +178,8 @@ func openBLIS(in *bufio.Reader, _ []byte, o Options, s *Source) (decoder, error)
 	if err != nil {
 		return nil, err
 	}
-	mapped.require()
-	for i := range mapped.fields {
-		mapped.fields[i].required = mapped.fields[i].name == "input_tokens"
-	}
+	mapped.timing = withTimes
+	require(mapped.fields, "input_tokens")
 	mapped.s.info.BlockSize, mapped.s.info.BlocksHashed = sharedBlock, true
 	return &blisDecoder{mapped: mapped, groups: map[string][]uint64{}, sessions: map[string]lastRound{}, s: s}, nil
 }

@@ -2,7 +2,6 @@ package datasets
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -238,10 +237,7 @@ func openLengths(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, 
 	if err != nil {
 		return nil, err
 	}
-	for i := range d.fields {
-		name := d.fields[i].name
-		d.fields[i].required = name == "input_tokens"
-	}
+	require(d.fields, "input_tokens")
 	if m["blocks"] != nil {
 		size := cmp.Or(o.BlockSize, before, mooncakeBlocks(head))
 		noteBlocks(size, o, s)
@@ -262,8 +258,7 @@ func openLengths(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, 
 }
 
 func openDialect(in *bufio.Reader, head []byte, m Mapping, o Options, s *Source) (*dialectDecoder, error) {
-	first := row.JSON{Records: record.NewJSONLines(bufio.NewReader(bytes.NewReader(bytes.Join(record.HeadLines(head),
-		[]byte("\n")))))}
+	first := row.JSON{Records: record.NewJSONLines(headLines(head))}
 	mapped, err := newMappedDecoder(&aiperfTurns{in: row.JSON{Records: record.NewJSONLines(in), Fields: s.fields}},
 		&aiperfTurns{in: first}, m.dotted(), o, s)
 	if err != nil {

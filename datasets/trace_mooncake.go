@@ -64,7 +64,8 @@ func mooncakeFormat() Format {
 			if err != nil {
 				return nil, err
 			}
-			mapped.require()
+			mapped.timing = withTimes
+			require(mapped.fields, "input_tokens", "blocks")
 			size := cmp.Or(o.BlockSize, before, mooncakeBlocks(head))
 			noteBlocks(size, o, s)
 			mapped.setBlockSize(size)

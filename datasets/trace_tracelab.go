@@ -62,10 +62,7 @@ func traceLabFormat() Format {
 				rows: row.JSON{Records: record.NewJSONLines(in), Fields: s.fields}, fields: traceLabFields.fields(),
 				times: &mappedDecoder{clock: o.clock(), s: s}, sessions: map[string]lastRound{}, s: s,
 			}
-			for i := range d.fields {
-				name := d.fields[i].name
-				d.fields[i].required = name == "input_tokens" || name == "output_tokens" || name == "session"
-			}
+			require(d.fields, "input_tokens", "output_tokens", "session")
 			return d, nil
 		},
 	}
