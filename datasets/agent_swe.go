@@ -8,7 +8,6 @@ import (
 	"reprise/datasets/internal/record"
 	"reprise/datasets/internal/row"
 	"reprise/datasets/internal/sniff"
-	"reprise/datasets/internal/stamp"
 	"reprise/datasets/internal/talk"
 	"reprise/trace"
 )
@@ -123,9 +122,8 @@ func (d *sweAgentDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 		if step > 0 {
 			e.Parents = []int64{d.entries + int64(step) - 1}
 			v, _ := r.Value("trajectory." + strconv.Itoa(step-1) + ".execution_time")
-			if whole, nano, ok := stamp.Decimal(row.Plain(v)); ok && whole >= 0 && nano >= 0 &&
-				whole < int64(maxPool/time.Second) {
-				e.Tool = trace.Ptr(time.Duration(whole)*time.Second + time.Duration(nano))
+			if took, ok := lengthOf(row.Plain(v), time.Second, int64(maxPool/time.Second)); ok {
+				e.Tool = &took
 			}
 		}
 		dst = append(dst, e)

@@ -37,6 +37,23 @@ func reserved(ids []uint64) bool {
 	return false
 }
 
+// A blockIDs gives out ids for blocks, from 0 up, where a source tells its blocks by lengths or
+// its ids are those of a part of it.
+type blockIDs uint64
+
+func (n *blockIDs) next() uint64 {
+	*n++
+	return uint64(*n) - 1
+}
+
+// fill adds new ids to a list until it has so many.
+func (n *blockIDs) fill(ids []uint64, size int) []uint64 {
+	for len(ids) < size {
+		ids = append(ids, n.next())
+	}
+	return ids
+}
+
 // A restIDs says whether a source has an id for the rest of a prompt, behind its full blocks.
 type restIDs int
 

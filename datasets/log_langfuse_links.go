@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -73,8 +74,8 @@ func (l *langfuseLinks) link(all, calls []row.MemberRow) {
 	for id, a := range agents {
 		a.above = agentOf(id)
 	}
-	for _, a := range agents {
-		depth := 0
+	for _, id := range slices.Sorted(maps.Keys(agents)) {
+		a, depth := agents[id], 0
 		for up := a.above; up != root; up = up.above {
 			if depth++; depth > maxLangfuseDepth { // a circle, or as good as one
 				a.above = root

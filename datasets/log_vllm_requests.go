@@ -17,20 +17,13 @@ import (
 
 // A vllmRequest is a request whose end has not been seen yet.
 type vllmRequest struct {
-	id        string
-	made      map[string]any
-	line, col int64
-	at        stamp.Stamp
-	bytes     int
-	done      bool
-	err       *fault.Fault
+	heldRow
+	id    string
+	at    stamp.Stamp
+	bytes int
+	done  bool
+	err   *fault.Fault
 }
-
-func (q *vllmRequest) Value(path string) (any, bool) { return row.Lookup(q.made, path) }
-
-func (q *vllmRequest) Place(string) (line, col int64) { return q.line, q.col }
-
-func (q *vllmRequest) Cut() bool { return false }
 
 // Requests wait for their end in these numbers at the most, so that a log without
 // ends is read in bounded memory.
@@ -137,28 +130,28 @@ func (v *vllmRows) openRequest(e vllmEvent, size int) error {
 	for _, m := range vllmParam.FindAllStringSubmatch(fields["params"]+fields["sampling_params"], -1) {
 		v.known.Parameter("params", m[1])
 	}
-	q := &vllmRequest{id: e.id, made: map[string]any{}, bytes: size}
+	q := &vllmRequest{heldRow: heldRow{values: map[string]any{}}, id: e.id, bytes: size}
 	q.line, q.col = v.in.Place(len(e.prefix))
 	if v.in.Last() && !strings.HasSuffix(e.rest, ".") {
 		return fault.CutOff(q.line, q.col, "the last line is not whole")
 	}
 	if at, text, ok := v.dates.find(e.prefix); ok {
-		q.at, q.made["time"] = at, text
+		q.at, q.values["time"] = at, text
 		if !v.dates.last.IsZero() {
 			v.tell.SayOnce(noteNoYear)
 		}
 	}
 	for name, pattern := range map[string]*regexp.Regexp{"max_tokens": vllmMaxTokens, "temperature": vllmTemperature} {
 		if m := pattern.FindStringSubmatch(fields["params"] + fields["sampling_params"]); m != nil {
-			q.made[name] = row.Number(m[1])
+			q.values[name] = row.Number(m[1])
 		}
 	}
 	if m := vllmAdapter.FindStringSubmatch(fields["lora_request"]); m != nil {
-		q.made["adapter"] = m[1]
+		q.values["adapter"] = m[1]
 	}
 	endpoint, _, _ := strings.Cut(e.id, "-")
 	if kind, ok := vllmKinds[endpoint]; ok {
-		q.made["kind"] = kind
+		q.values["kind"] = kind
 	}
 	if why := v.setPrompt(q, fields); why != "" {
 		q.err, q.done = fault.Bad(q.line, q.col, why), true
@@ -197,13 +190,13 @@ func (v *vllmRows) setPrompt(q *vllmRequest, fields map[string]string) string {
 	}
 	cut := func(n int) bool { return v.limit > 0 && n >= v.limit }
 	if haveIDs && !cut(ids) {
-		q.made["input_tokens"] = row.Number(strconv.Itoa(ids))
+		q.values["input_tokens"] = row.Number(strconv.Itoa(ids))
 	}
 	switch {
 	case isText && rest == "" && !cut(runes):
-		q.made["prompt"] = text
+		q.values["prompt"] = text
 		return ""
-	case q.made["input_tokens"] != nil:
+	case q.values["input_tokens"] != nil:
 		return ""
 	case !logged && !haveIDs && fields["lora_request"] == "":
 		return whyCutLine
@@ -234,7 +227,7 @@ func (v *vllmRows) closeRequest(q *vllmRequest, e vllmEvent) {
 		fields := pyFields(details)
 		v.known.AdmitNames(fields)
 		if n, ok := vllmIDs(fields["output_token_ids"]); ok && (v.limit == 0 || n < v.limit) {
-			q.made["output_tokens"] = row.Number(strconv.Itoa(n))
+			q.values["output_tokens"] = row.Number(strconv.Itoa(n))
 		}
 		return
 	}
@@ -242,28 +235,28 @@ func (v *vllmRows) closeRequest(q *vllmRequest, e vllmEvent) {
 	at, text, ok := v.dates.find(e.prefix)
 	// Whole seconds would make a latency of zero of most.
 	if ok && at.Style == q.at.Style && strings.ContainsAny(text, ".,") && !at.Time.Before(q.at.Time) {
-		q.made["e2e"] = row.Number(strconv.FormatInt(int64(at.Time.Sub(q.at.Time)), 10))
+		q.values["e2e"] = row.Number(strconv.FormatInt(int64(at.Time.Sub(q.at.Time)), 10))
 	}
 	switch e.verb {
 	case vllmAborted:
-		q.made["status"] = trace.StatusCancelled
+		q.values["status"] = trace.StatusCancelled
 	case vllmFailed:
-		q.made["status"] = trace.StatusFailed
+		q.values["status"] = trace.StatusFailed
 	case vllmGenerated:
 		fields := pyFields(said)
 		v.known.AdmitNames(fields)
 		// The output is bounded as the prompt is.
 		text, _, ok := pyString(fields["output"])
 		if ok && (v.limit == 0 || len([]rune(text)) < v.limit) {
-			q.made["output"] = text
+			q.values["output"] = text
 		}
 		if n, ok := vllmIDs(fields["output_token_ids"]); ok && (v.limit == 0 || n < v.limit) {
-			q.made["output_tokens"] = row.Number(strconv.Itoa(n))
+			q.values["output_tokens"] = row.Number(strconv.Itoa(n))
 		}
 		// That field is the same for all ends of streams.
 		if reason := strings.Trim(fields["finish_reason"], "'"); reason != "None" &&
 			!strings.HasPrefix(reason, "stream") {
-			q.made["finish_reason"] = reason
+			q.values["finish_reason"] = reason
 		}
 	}
 }

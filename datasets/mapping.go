@@ -320,6 +320,15 @@ func durationTo(unit time.Duration, at func(*builder) **time.Duration) func(*bui
 	}
 }
 
+// lengthOf reads a number of units, from 0 to below a bound, as a length of time.
+func lengthOf(number string, unit time.Duration, below int64) (d time.Duration, ok bool) {
+	whole, nano, ok := stamp.Decimal(number)
+	if !ok || whole < 0 || nano < 0 || whole >= below {
+		return 0, false
+	}
+	return time.Duration(whole)*unit + time.Duration(nano)*unit/time.Second, true
+}
+
 func setTemperature(b *builder, v any) string {
 	f, err := strconv.ParseFloat(strings.TrimSpace(row.Plain(v)), 32)
 	if err != nil || !(f >= 0) || math.IsInf(f, 0) {

@@ -187,7 +187,7 @@ func openBLIS(in *bufio.Reader, _ []byte, o Options, s *Source) (decoder, error)
 type blisDecoder struct {
 	mapped   *mappedDecoder
 	groups   map[string][]uint64 // blocks of prefix groups
-	blocks   uint64              // ids given so far
+	blocks   blockIDs            // so far
 	sessions map[string]lastRound
 	entries  int64
 	s        *Source
@@ -263,27 +263,13 @@ func (d *blisDecoder) lengths(e *trace.Entry, r row.Row, n map[string]int64) (wh
 	}
 	e.InputTokens = trace.Ptr(int32(input))
 	group, _ := r.Value("prefix_group")
-	shared := d.groups[row.Plain(group)]
-	blocks := make([]uint64, blocksOf(int32(input), sharedBlock))
-	whole := int(min(prefix, input) / sharedBlock)
-	if row.Plain(group) == "" {
-		shared, whole = nil, 0
+	var shared []uint64
+	if whole := int(min(prefix, input) / sharedBlock); whole > 0 && row.Plain(group) != "" {
+		all := d.blocks.fill(d.groups[row.Plain(group)], whole)
+		d.groups[strings.Clone(row.Plain(group))] = all
+		shared = all[:whole]
 	}
-	for i := range blocks {
-		if i < whole && i < len(shared) {
-			blocks[i] = shared[i]
-			continue
-		}
-		blocks[i] = d.blocks
-		d.blocks++
-		if i < whole {
-			shared = append(shared, blocks[i])
-		}
-	}
-	if whole > 0 {
-		d.groups[strings.Clone(row.Plain(group))] = shared
-	}
-	e.SourceBlocks = blocks
+	e.SourceBlocks = d.blocks.fill(append([]uint64{}, shared...), blocksOf(int32(input), sharedBlock))
 	if n["image_tokens"] > 0 {
 		e.ImageTokens = trace.Ptr(int32(n["image_tokens"]))
 	}

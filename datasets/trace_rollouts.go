@@ -11,7 +11,6 @@ import (
 
 	"reprise/datasets/internal/record"
 	"reprise/datasets/internal/sniff"
-	"reprise/datasets/internal/stamp"
 	"reprise/trace"
 )
 
@@ -137,7 +136,7 @@ type rollout struct {
 // A rolloutGroup is the prompt that its streams share.
 type rolloutGroup struct {
 	tokens int32
-	first  uint64 // of its full blocks, which are numbered on from here
+	first  blockIDs // of its full blocks, which are numbered on from here
 }
 
 type rolloutsDecoder struct {
@@ -147,7 +146,7 @@ type rolloutsDecoder struct {
 	keys    rolloutKeys
 	parse   func(in record.Reader, raw []byte) (rollout, error) // nil for rolloutsFormat
 	entries int64
-	ids     uint64 // blocks so far
+	ids     blockIDs // so far
 	rows    int64
 	groups  map[int64]rolloutGroup // of this file
 	files   int                    // before this one
@@ -190,13 +189,10 @@ func (d *rolloutsDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 
 	input, blocks := int64(group.tokens), 0
 	session := trace.NewText(name)
-	ids := make([]uint64, 0, int(group.tokens)/d.size)
-	for i := range int(group.tokens) / d.size {
-		ids = append(ids, group.first+uint64(i))
-	}
-	next := d.ids
+	next, first := d.ids, group.first
+	ids := first.fill(make([]uint64, 0, int(group.tokens)/d.size), int(group.tokens)/d.size)
 	if !known {
-		next += uint64(len(ids))
+		next = first
 	}
 	var all []trace.Entry
 	for k, out := range r.Outputs {
@@ -213,12 +209,10 @@ func (d *rolloutsDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 				fmt.Sprintf("the prompts of its trajectory have more than %d blocks: say a larger size with "+
 					"--source-block-size", maxRolloutBlocks))
 		}
-		for len(ids) < int(input)/d.size {
-			ids, next = append(ids, next), next+1
-		}
+		ids = next.fill(ids, int(input)/d.size)
 		prompt := slices.Clone(ids)
 		if int(input)%d.size > 0 { // what follows differs from what the next prompt has there
-			prompt, next = append(prompt, next), next+1
+			prompt = append(prompt, next.next())
 		}
 		e := trace.Entry{Session: session, Turn: trace.Ptr(int32(k)), Kind: "chat",
 			InputTokens: trace.Ptr(int32(input)), OutputTokens: trace.Ptr(out), SourceBlocks: prompt}
@@ -226,11 +220,10 @@ func (d *rolloutsDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 			e.Parents, e.Think, e.Tool = []int64{d.entries + int64(k) - 1}, trace.Ptr(time.Duration(0)),
 				trace.Ptr(time.Duration(0))
 			if r.ToolTimes != nil {
-				whole, nano, ok := stamp.Decimal(string(r.ToolTimes[k-1]))
-				if !ok || whole < 0 || nano < 0 || whole >= 1e9 {
+				var ok bool
+				if *e.Tool, ok = lengthOf(string(r.ToolTimes[k-1]), time.Second, 1e9); !ok {
 					return fail(d.keys.toolTimes, d.keys.toolTimes+": want seconds that are not negative")
 				}
-				*e.Tool = time.Duration(whole)*time.Second + time.Duration(nano)
 			}
 		}
 		all = append(all, e)

@@ -280,7 +280,7 @@ type sessionsDecoder struct {
 	rows     *row.CSV
 	sessions map[string]*sessionState
 	entries  int64
-	blocks   uint64 // ids given so far
+	blocks   blockIDs // so far
 }
 
 // A sessionState is a session as far as it has been read.
@@ -348,12 +348,8 @@ func (d *sessionsDecoder) readRound(r row.Row) (e trace.Entry, why string) {
 	e.InputTokens, e.OutputTokens = trace.Ptr(n[1]+n[2]), &n[3]
 	// The full blocks of the prompt before that lie in the prefix are kept; all others
 	// are new.
-	e.SourceBlocks = make([]uint64, blocksOf(n[1]+n[2], sharedBlock))
-	kept := copy(e.SourceBlocks, s.blocks[:min(len(s.blocks), int(n[1]/sharedBlock))])
-	for i := kept; i < len(e.SourceBlocks); i++ {
-		e.SourceBlocks[i] = d.blocks
-		d.blocks++
-	}
+	kept := s.blocks[:min(len(s.blocks), int(n[1]/sharedBlock))]
+	e.SourceBlocks = d.blocks.fill(append([]uint64{}, kept...), blocksOf(n[1]+n[2], sharedBlock))
 	s.entry, s.round, s.wait, s.blocks = d.entries, n[0], wait, e.SourceBlocks[:(n[1]+n[2])/sharedBlock]
 	s.next = min(s.next+wait, maxPool)
 	return e, ""
@@ -362,9 +358,5 @@ func (d *sessionsDecoder) readRound(r row.Row) (e trace.Entry, why string) {
 // readMillis reads a time of at most ten years.
 func readMillis(r row.Row, column string) (time.Duration, bool) {
 	v, _ := r.Value(column)
-	whole, nano, ok := stamp.Decimal(strings.TrimSpace(row.Plain(v)))
-	if !ok || whole < 0 || nano < 0 || whole > int64(maxPool/time.Millisecond) {
-		return 0, false
-	}
-	return time.Duration(whole)*time.Millisecond + time.Duration(nano/1000), true
+	return lengthOf(strings.TrimSpace(row.Plain(v)), time.Millisecond, int64(maxPool/time.Millisecond)+1)
 }

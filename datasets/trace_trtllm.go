@@ -12,7 +12,6 @@ import (
 
 	"reprise/datasets/internal/record"
 	"reprise/datasets/internal/sniff"
-	"reprise/datasets/internal/stamp"
 	"reprise/trace"
 )
 
@@ -119,7 +118,7 @@ type trtllmDecoder struct {
 	in      record.Reader
 	size    int
 	entries int64
-	ids     uint64              // blocks so far
+	ids     blockIDs            // so far
 	systems map[string][]uint64 // full blocks of system prompts, by their ids
 	seen    map[string]bool     // traces
 }
@@ -176,7 +175,7 @@ type trtllmPlan struct {
 	root          trtllmBranch
 	conversations map[int]*trtllmConversation
 	systems       map[string][]uint64 // that grew
-	ids           uint64
+	ids           blockIDs
 	blocks        int // of all prompts
 	drops         int
 	calls         []trace.Entry
@@ -340,12 +339,11 @@ func (p *trtllmPlan) milliseconds(n *json.Number, path string) (d time.Duration)
 	if n == nil {
 		return 0
 	}
-	whole, nano, ok := stamp.Decimal(string(*n))
-	if !ok || whole < 0 || nano < 0 || whole >= 1e12 {
+	d, ok := lengthOf(string(*n), time.Millisecond, 1e12)
+	if !ok {
 		p.fail(path, "want milliseconds that are not negative")
-		return 0
 	}
-	return time.Duration(whole)*time.Millisecond + time.Duration(nano/1000)
+	return d
 }
 
 func (p *trtllmPlan) fail(path, why string) {
@@ -405,25 +403,18 @@ func (p *trtllmPlan) blocksFor(c *trtllmConversation, input int) []uint64 {
 		if !grown {
 			system = p.d.systems[c.system]
 		}
-		for len(system) < shared {
-			system = append(slices.Clip(system), p.fresh())
+		if len(system) < shared {
+			system = p.ids.fill(slices.Clip(system), shared)
 			p.systems[c.system] = system
 		}
 		if len(ids) < shared {
 			ids = append(ids, system[len(ids):shared]...)
 		}
 	}
-	for len(ids) < full {
-		ids = append(ids, p.fresh())
-	}
+	ids = p.ids.fill(ids, full)
 	c.ids, c.kept = ids, input
 	if input%p.d.size > 0 {
-		ids = append(slices.Clip(ids), p.fresh())
+		ids = append(slices.Clip(ids), p.ids.next())
 	}
 	return ids
-}
-
-func (p *trtllmPlan) fresh() uint64 {
-	p.ids++
-	return p.ids - 1
 }

@@ -115,7 +115,7 @@ type wekaDecoder struct {
 	s       *Source
 	in      record.Reader
 	clock   stamp.Clock
-	ids     uint64            // how many are in use
+	ids     blockIDs          // in use
 	global  map[uint64]uint64 // new ids by those of files whose scope is global
 	trunks  map[wekaTrunk][]uint64
 	entries int64
@@ -274,7 +274,7 @@ func (c *wekaCall) entry(models map[string]trace.Text) trace.Entry {
 type wekaIDs struct {
 	d      *wekaDecoder
 	own    map[uint64]uint64
-	next   uint64
+	next   blockIDs
 	local  bool                   // the ids are those of one conversation
 	trunks map[wekaTrunk][]uint64 // that are longer than those of the conversations before
 	taken  map[uint64]bool        // blocks of trunks that this conversation has
@@ -287,8 +287,8 @@ func (w *wekaIDs) trunk(of wekaTrunk, place int) (uint64, bool) {
 	if !ok {
 		blocks = w.d.trunks[of]
 	}
-	for len(blocks) <= place {
-		blocks = append(blocks[:len(blocks):len(blocks)], w.fresh())
+	if len(blocks) <= place {
+		blocks = w.next.fill(slices.Clip(blocks), place+1)
 		w.trunks[of] = blocks
 	}
 	id := blocks[place]
@@ -297,11 +297,6 @@ func (w *wekaIDs) trunk(of wekaTrunk, place int) (uint64, bool) {
 	}
 	w.taken[id] = true
 	return id, true
-}
-
-func (w *wekaIDs) fresh() uint64 {
-	w.next++
-	return w.next - 1
 }
 
 const (
@@ -339,13 +334,10 @@ func (w *wekaIDs) fitBlocks(ids []uint64, input, size int32, of wekaTrunk) []uin
 			renumbered, ok = w.trunk(of, place)
 		}
 		if !ok {
-			renumbered = w.fresh()
+			renumbered = w.next.next()
 		}
 		w.own[id] = renumbered
 		out = append(out, renumbered)
 	}
-	for len(out) < n {
-		out = append(out, w.fresh())
-	}
-	return out
+	return w.next.fill(out, n)
 }

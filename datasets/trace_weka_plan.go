@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"reprise/datasets/internal/row"
-	"reprise/datasets/internal/stamp"
 )
 
 // A wekaCall is a request of a conversation with its instants and the requests
@@ -268,11 +267,7 @@ func readSeconds(n *row.Number) (time.Duration, bool) {
 	if n == nil {
 		return 0, false
 	}
-	whole, nano, ok := stamp.Decimal(string(*n))
-	if !ok || whole < 0 || nano < 0 || whole >= 1e9 {
-		return 0, false
-	}
-	return time.Duration(whole)*time.Second + time.Duration(nano), true
+	return lengthOf(string(*n), time.Second, 1e9)
 }
 
 func (p *wekaPlan) fail(path, why string) bool {
