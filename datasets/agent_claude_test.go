@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"reprise/datasets/internal/record"
 )
 
 // line makes a record; ' stands for ". at is in seconds.
@@ -194,22 +193,7 @@ func TestClaudeFaults(t *testing.T) {
 			mustRead(t, in, Options{Format: "claude-code"})
 			continue
 		}
-		faulty(t, in+strings.Repeat("\n", min(1, strings.Count(in, "\n"))), Options{Format: "claude-code"}, want)
-	}
-}
-
-// A session is told by its messages: the first may be longer than what is looked at,
-// and Qwen Code's are much alike.
-func TestClaudeIsDetected(t *testing.T) {
-	long := claudeAsks("u1", "", 1, "'isSidechain':false,'x':'"+strings.Repeat("z", 100_000)+"'")
-	for in, want := range map[string]string{
-		long: "claude-code",
-		`{"type":"summary","summary":"zebra","leafUuid":"x"}` + "\n" + claudeAsks("u1", "", 1):                                                             "claude-code",
-		`{"uuid":"u2","parentUuid":"u1","sessionId":"q1","timestamp":"2026-02-23T14:24:56.857Z","type":"assistant","message":{"role":"model","parts":[]}}`: "",
-	} {
-		if f, _ := detectFormat([]byte(in[:min(len(in), record.HeadBytes)])); f.Name != want {
-			t.Errorf("%.60s is taken for %s", in, f.Name)
-		}
+		wantBad(t, in+strings.Repeat("\n", min(1, strings.Count(in, "\n"))), Options{Format: "claude-code"}, want)
 	}
 }
 

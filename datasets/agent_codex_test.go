@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"reprise/datasets/internal/record"
 )
 
 // codexLine makes a record; ' stands for ". at is in seconds, with an ordinal behind a
@@ -159,22 +158,7 @@ func TestCodexFaults(t *testing.T) {
 		`{"timestamp":7,"type":"event_msg","payload":{}}` + "\n": "log:1:14: a value of the record is not of its kind",
 		`{"timestamp":"zebra","type":"event_msg","payl`:          "log:1:45: unexpected end of file: the last record is not whole",
 	} {
-		faulty(t, in, Options{Format: "codex"}, want)
-	}
-}
-
-func TestCodexIsDetected(t *testing.T) {
-	for in, want := range map[string]string{
-		codexMetaLine("1", "s", "'base_instructions':{'text':'"+strings.Repeat("z", 100_000)+"'}"): "codex",
-		codexLine("1,7", "world_state", ""):                                                "codex",
-		"not JSON\n" + codexLine("1", "compacted", ""):                                     "codex",
-		`{"timestamp":5,"type":"zebra","payload":{"prompt":"p"}}`:                          "aiperf",
-		`{"payload":{"type":"token_count"},"timestamp":"1970-01-01","type":"event_msg"}`:   "codex",
-		`{"timestamp":1000,"payload":{"messages":[{"role":"user","content":"x"}]}}` + "\n": "aiperf",
-	} {
-		if f, _ := detectFormat([]byte(in[:min(len(in), record.HeadBytes)])); f.Name != want {
-			t.Errorf("%.60s is taken for %q", in, f.Name)
-		}
+		wantBad(t, in, Options{Format: "codex"}, want)
 	}
 }
 

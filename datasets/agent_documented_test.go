@@ -42,8 +42,8 @@ func TestGemini(t *testing.T) {
 	if err != nil || len(all) != 5 || spell(&all[1]) != "4s session=s model=m turn=1 after=[0] in=910 out=40 cached=640 reasoning=12 chat e2e=2s tool=1s" || len(all[2].Parents) != 2 {
 		t.Fatalf("%d: %v", len(all), err)
 	}
-	faulty(t, quoted(says("g", "06", "{'input':-1}", "")), Options{}, "log:1:101: tokens: want whole numbers from 0 to 2147483647, with the cached tokens part of the input")
-	faulty(t, quoted(says("g", "66", used, "")), Options{}, "log:1:23: timestamp: want a date such as 2026-01-02T15:04:05.000Z")
+	wantBad(t, quoted(says("g", "06", "{'input':-1}", "")), Options{}, "log:1:101: tokens: want whole numbers from 0 to 2147483647, with the cached tokens part of the input")
+	wantBad(t, quoted(says("g", "66", used, "")), Options{}, "log:1:23: timestamp: want a date such as 2026-01-02T15:04:05.000Z")
 }
 
 // Qwen Code tells a call once, and its telemetry tells it again.
@@ -64,7 +64,7 @@ func TestQwen(t *testing.T) {
 	notesAre(t, info, noteAgentArrival)
 	// Behind OpenAI's protocol the thoughts are within the candidates, as the total shows.
 	reads(t, line("assistant", "2", "03", strings.Replace(used, "940", "928", 1)), Options{}, "3s session=q model=m turn=0 after=[] in=900 out=28 cached=640 reasoning=12 chat")
-	faulty(t, strings.Replace(line("assistant", "2", "03", used), "900", "1", 1), Options{}, "log:1:182: usageMetadata: want whole numbers from 0 to 2147483647, with the cached tokens part of the input")
+	wantBad(t, strings.Replace(line("assistant", "2", "03", used), "900", "1", 1), Options{}, "log:1:182: usageMetadata: want whole numbers from 0 to 2147483647, with the cached tokens part of the input")
 }
 
 // A task of Cline has the tokens of a call in a text; the protocol says what the input holds.
@@ -94,7 +94,7 @@ func TestCline(t *testing.T) {
 		t.Errorf("left out: %q", info.LeftOut)
 	}
 	notesAre(t, info, noteClineUnended+": 2")
-	faulty(t, "["+sent("45100", "{'tokensIn':-1,'tokensOut':40}")+"]", Options{}, "log:1:66: text: want whole numbers from 0 to 2147483647")
+	wantBad(t, "["+sent("45100", "{'tokensIn':-1,'tokensOut':40}")+"]", Options{}, "log:1:66: text: want whole numbers from 0 to 2147483647")
 }
 
 // A session of OpenCode has its calls as messages; a sub-agent names its parent.
@@ -117,8 +117,8 @@ func TestOpenCode(t *testing.T) {
 		t.Errorf("%+v", info)
 	}
 	notesAre(t, info)
-	faulty(t, session("'title':'zebra'"), Options{}, "log:1:9: info: want the id of the session")
-	faulty(t, strings.Replace(root, `"read":640`, `"read":-1`, 1), Options{}, "log:1:31: messages: want whole numbers from 0 to 2147483647")
+	wantBad(t, session("'title':'zebra'"), Options{}, "log:1:9: info: want the id of the session")
+	wantBad(t, strings.Replace(root, `"read":640`, `"read":-1`, 1), Options{}, "log:1:31: messages: want whole numbers from 0 to 2147483647")
 }
 
 // These have one seed with what may be in a file and one that is broken.

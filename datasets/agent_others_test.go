@@ -26,8 +26,8 @@ func TestOpenHands(t *testing.T) {
 		"7.5s session=log:1 model=m turn=1 after=[0] in=50 out=5 cached=30 chat e2e=1s tool=2.5s",
 		"16s session=log:1 model=m turn=2 after=[1] in=50 out=5 cached=30 chat e2e=4s think=7.5s")
 	notesAre(t, info, noteOpenHandsTimes+": 1", noteOpenHandsNone+": 1")
-	faulty(t, strings.Replace(run(usage("a")), `"prompt_tokens":50`, `"prompt_tokens":-1`, 1), Options{}, "log:1:")
-	faulty(t, strings.Replace(run(usage("a")), `00:05"`, `00:65"`, 1), Options{}, "log:1:56: history: want a date such as 2026-01-02T15:04:05.000Z")
+	wantBad(t, strings.Replace(run(usage("a")), `"prompt_tokens":50`, `"prompt_tokens":-1`, 1), Options{}, "log:1:")
+	wantBad(t, strings.Replace(run(usage("a")), `00:05"`, `00:65"`, 1), Options{}, "log:1:56: history: want a date such as 2026-01-02T15:04:05.000Z")
 }
 
 // A call of Aider is begun by one event and ended by another; chats are cleared.
@@ -49,7 +49,7 @@ func TestAider(t *testing.T) {
 		t.Errorf("%+v", info)
 	}
 	notesAre(t, info, noteAiderUnended+": 1")
-	faulty(t, event("message_send", "u", "1700000000", "'prompt_tokens':-1"), Options{}, "log:1:38: properties: want whole numbers from 0 to 2147483647")
+	wantBad(t, event("message_send", "u", "1700000000", "'prompt_tokens':-1"), Options{}, "log:1:38: properties: want whole numbers from 0 to 2147483647")
 }
 
 // A step of SWE-agent has all of the history before it, or a prompt of its own.
@@ -81,8 +81,8 @@ func TestSWEAgent(t *testing.T) {
 		t.Errorf("left out: %q", info.LeftOut)
 	}
 	notesAre(t, info, noteSWELengths)
-	faulty(t, strings.Replace(traj, `"role":"tool"`, `"role":"zebra"`, 1), Options{}, "log:4:13: history: a role is not one of")
-	faulty(t, `{"trajectory":[{"action":"","observation":""}],"history":[{"role":"assistant","content":"x"}]}`+"\n", Options{}, "log:1:58: history: an answer stands before any message")
+	wantBad(t, strings.Replace(traj, `"role":"tool"`, `"role":"zebra"`, 1), Options{}, "log:4:13: history: a role is not one of")
+	wantBad(t, `{"trajectory":[{"action":"","observation":""}],"history":[{"role":"assistant","content":"x"}]}`+"\n", Options{}, "log:1:58: history: an answer stands before any message")
 }
 
 func FuzzOpenHands(f *testing.F) {

@@ -40,25 +40,10 @@ func (e *entries) Read(batch []trace.Entry) (int, error) {
 	return n, nil
 }
 
-func readTimed(t *testing.T, r trace.EntryReader) ([]trace.Entry, error) {
-	t.Helper()
-	var all []trace.Entry
-	for batch := make([]trace.Entry, 2); ; {
-		n, err := r.Read(batch)
-		all = append(all, batch[:n]...)
-		if err == io.EOF {
-			return all, nil
-		}
-		if err != nil {
-			return all, err
-		}
-	}
-}
-
 func TestTimed(t *testing.T) {
 	turn := func(parents ...int64) trace.Entry { return trace.Entry{Parents: parents} }
 	src := &entries{turn(), turn(0), turn(1), turn(), turn(), turn(2, 3), turn(99)}
-	got, err := readTimed(t, Timed(src, processOf(t, "constant:0.1"), distOf(t, "constant:2s", "service"), distOf(t, "constant:5s", "think")))
+	got, err := readAll(Timed(src, processOf(t, "constant:0.1"), distOf(t, "constant:2s", "service"), distOf(t, "constant:5s", "think")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +68,7 @@ func TestTimedConversations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := readTimed(t, Timed(src, processOf(t, "poisson:2"), distOf(t, "lognormal:4s,1", "service"), distOf(t, "lognormal:9s,1.5", "think")))
+	got, err := readAll(Timed(src, processOf(t, "poisson:2"), distOf(t, "lognormal:4s,1", "service"), distOf(t, "lognormal:9s,1.5", "think")))
 	if err != nil || len(got) != 1000 {
 		t.Fatal(len(got), err)
 	}
@@ -105,7 +90,7 @@ func TestTimedConversations(t *testing.T) {
 
 func TestTimedRefusesTimes(t *testing.T) {
 	src := &entries{{}, {Time: Epoch}}
-	got, err := readTimed(t, Timed(src, processOf(t, "poisson:1"), distOf(t, "constant:0s", ""), distOf(t, "constant:0s", "")))
+	got, err := readAll(Timed(src, processOf(t, "poisson:1"), distOf(t, "constant:0s", ""), distOf(t, "constant:0s", "")))
 	if err == nil || !strings.Contains(err.Error(), "has its own times") || len(got) != 1 {
 		t.Errorf("%d entries, %v", len(got), err)
 	}

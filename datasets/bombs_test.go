@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -74,12 +75,12 @@ func TestParquetRowsAreBounded(t *testing.T) {
 		fits bool
 	}{
 		"one text of 65 MiB":        {bombRow{Messages: []bombMessage{{Content: strings.Repeat("a", 65<<20)}}}, false},
-		"one text 60 times":         {bombRow{Messages: slicesOf(60, bombMessage{Content: text})}, true},
-		"one text 1,000 times":      {bombRow{Messages: slicesOf(1000, bombMessage{Content: text})}, false},
-		"a million token ids":       {bombRow{IDs: slicesOf(1<<20, int32(0))}, true},
-		"four million token ids":    {bombRow{IDs: slicesOf(4<<20, int32(0))}, false},
-		"a hundred thousand turns":  {bombRow{Messages: slicesOf(100_000, bombMessage{})}, true},
-		"half a million turns":      {bombRow{Messages: slicesOf(500_000, bombMessage{})}, false},
+		"one text 60 times":         {bombRow{Messages: slices.Repeat([]bombMessage{{Content: text}}, 60)}, true},
+		"one text 1,000 times":      {bombRow{Messages: slices.Repeat([]bombMessage{{Content: text}}, 1000)}, false},
+		"a million token ids":       {bombRow{IDs: make([]int32, 1<<20)}, true},
+		"four million token ids":    {bombRow{IDs: make([]int32, 4<<20)}, false},
+		"a hundred thousand turns":  {bombRow{Messages: slices.Repeat([]bombMessage{{}}, 100_000)}, true},
+		"half a million turns":      {bombRow{Messages: slices.Repeat([]bombMessage{{}}, 500_000)}, false},
 		"nothing but empty columns": {bombRow{}, true},
 	} {
 		var b bytes.Buffer
@@ -102,14 +103,6 @@ func TestParquetRowsAreBounded(t *testing.T) {
 		}
 		p.Close(nil)
 	}
-}
-
-func slicesOf[T any](n int, v T) []T {
-	all := make([]T, n)
-	for i := range all {
-		all[i] = v
-	}
-	return all
 }
 
 // Records of JSON are bounded in bytes and in values, in all the ways in which they can stand.

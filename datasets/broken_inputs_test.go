@@ -90,24 +90,6 @@ func streams(t *testing.T) []Format {
 	return out
 }
 
-// Every format is detected by the content of its example, and reads it.
-func TestExamplesAreDetected(t *testing.T) {
-	for _, f := range streams(t) {
-		o := corpusOptions(f)
-		s, err := Open(strings.NewReader(whole(f)), o)
-		if err != nil {
-			t.Errorf("%s: %v", f.Name, err)
-			continue
-		}
-		if got := s.Info().Format; got != f.Name {
-			t.Errorf("%s is taken for %s", f.Name, got)
-		}
-		if n, said, err := told(strings.NewReader(whole(f)), o); n == 0 || err != nil {
-			t.Errorf("%s: %d requests: %s", f.Name, n, said)
-		}
-	}
-}
-
 var (
 	numberToken = regexp.MustCompile(`-?\b\d+(\.\d+)?\b`)
 	stringToken = regexp.MustCompile(`"[^"]*"`)

@@ -41,7 +41,7 @@ var readersOfBodies = map[string]func(answer string) string{
 	},
 	"har": func(answer string) string {
 		return `{"log":{"entries":[{"startedDateTime":"2026-01-02T03:04:05Z","time":5,"request":{"postData":{"text":"{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"q\"}]}"}},"response":{"content":{"text":` +
-			asJSON(answer) + `}}}]}}`
+			quotedJSON(answer) + `}}}]}}`
 	},
 }
 

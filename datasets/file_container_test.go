@@ -1,7 +1,6 @@
 package datasets
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -16,7 +15,7 @@ import (
 var runtimes = map[string]func(line string, piece int) string{
 	"docker": func(line string, piece int) string {
 		return inPieces(line+"\n", piece, func(text string, _ bool) string {
-			return fmt.Sprintf(`{"log":%s,"stream":"stderr","time":"2026-01-02T03:04:05.25Z"}`, asJSON(text))
+			return fmt.Sprintf(`{"log":%s,"stream":"stderr","time":"2026-01-02T03:04:05.25Z"}`, quotedJSON(text))
 		})
 	},
 	"CRI": func(line string, piece int) string {
@@ -27,22 +26,17 @@ var runtimes = map[string]func(line string, piece int) string{
 	"fluent-bit of CRI": func(line string, piece int) string {
 		return inPieces(line, piece, func(text string, last bool) string {
 			return fmt.Sprintf(`{"date":1767323045.25,"time":"2026-01-02T03:04:05.25Z","stream":"stdout","logtag":"%s","log":%s,"kubernetes":{"pod_name":"p"}}`,
-				map[bool]string{false: "P", true: "F"}[last], asJSON(text))
+				map[bool]string{false: "P", true: "F"}[last], quotedJSON(text))
 		})
 	},
 	"fluentd of docker": func(line string, piece int) string {
 		return inPieces(line, piece, func(text string, last bool) string {
 			if len(line) <= piece {
-				return fmt.Sprintf(`{"container_id":"c","source":"stdout","log":%s}`, asJSON(text))
+				return fmt.Sprintf(`{"container_id":"c","source":"stdout","log":%s}`, quotedJSON(text))
 			}
-			return fmt.Sprintf(`{"container_id":"c","source":"stdout","log":%s,"partial_message":"true","partial_id":"i","partial_last":"%v"}`, asJSON(text), last)
+			return fmt.Sprintf(`{"container_id":"c","source":"stdout","log":%s,"partial_message":"true","partial_id":"i","partial_last":"%v"}`, quotedJSON(text), last)
 		})
 	},
-}
-
-func asJSON(text string) string {
-	written, _ := json.Marshal(text)
-	return string(written)
 }
 
 func inPieces(line string, piece int, write func(text string, last bool) string) string {
@@ -93,8 +87,8 @@ func TestCloudWatchLogs(t *testing.T) {
 			told = "2026-01-02T03:04:05.25Z " + line
 		}
 		want, _ := mustRead(t, told+"\n"+told+"\n", Options{})
-		event := `{"logStreamName":"s","timestamp":1767323045250,"message":` + asJSON(line) + `,"ingestionTime":1767323045300,"eventId":"1"}`
-		row := `[{"field":"@timestamp","value":"2026-01-02T03:04:05.25Z"},{"field":"@message","value":` + asJSON(line) + `},{"field":"@ptr","value":"p"}]`
+		event := `{"logStreamName":"s","timestamp":1767323045250,"message":` + quotedJSON(line) + `,"ingestionTime":1767323045300,"eventId":"1"}`
+		row := `[{"field":"@timestamp","value":"2026-01-02T03:04:05.25Z"},{"field":"@message","value":` + quotedJSON(line) + `},{"field":"@ptr","value":"p"}]`
 		for form, in := range map[string]string{
 			"filter-log-events": `{"events":[` + event + "," + event + `],"searchedLogStreams":[]}`,
 			"Insights": record.ByteOrderMark + `{"results":[` + row + ",\n" + row +
@@ -118,7 +112,7 @@ func TestContainerStreams(t *testing.T) {
 	line := openAILogFormat().Example
 	half := len(line) / 2
 	docker := func(text, stream string) string {
-		return fmt.Sprintf(`{"log":%s,"stream":"%s","time":"2026-01-02T03:04:05.25Z"}`+"\n", asJSON(text), stream)
+		return fmt.Sprintf(`{"log":%s,"stream":"%s","time":"2026-01-02T03:04:05.25Z"}`+"\n", quotedJSON(text), stream)
 	}
 	in := docker(line+"\n", "stdout") + docker(line[:half], "stdout") + docker(line+"\n", "stderr") + docker(line[half:]+"\n", "stdout")
 	if all, _ := mustRead(t, in, Options{}); len(all) != 3 {

@@ -105,23 +105,13 @@ func (f *inFiles) of(contents ...string) []File {
 }
 
 func readSource(s *Source, err error) ([]string, Info, error) {
-	if err != nil {
-		return nil, Info{}, err
-	}
+	entries, info, err := readOpened(s, err)
 	var all []string
-	batch := make([]trace.Entry, 3)
-	for {
-		n, err := s.Read(batch)
-		for i := range batch[:n] {
-			all = append(all, fmt.Sprint(summary(&batch[i]), " parents ", batch[i].Parents, " turn ", batch[i].Turn != nil && *batch[i].Turn > 0))
-		}
-		if err == io.EOF {
-			return all, s.Info(), nil
-		}
-		if err != nil {
-			return all, s.Info(), err
-		}
+	for i := range entries {
+		e := &entries[i]
+		all = append(all, fmt.Sprint(summary(e), " parents ", e.Parents, " turn ", e.Turn != nil && *e.Turn > 0))
 	}
+	return all, info, err
 }
 
 // A source in several files reads as it does in one: positions, sessions and

@@ -18,11 +18,6 @@ const (
 	responsesAnswer = `"response":{"id":"resp_1","object":"response","status":"completed","model":"m","output":[{"type":"reasoning"},{"type":"message","role":"assistant","content":[{"type":"output_text","text":"yo"}]}],"usage":{"input_tokens":120,"input_tokens_details":{"cached_tokens":100},"output_tokens":9,"output_tokens_details":{"reasoning_tokens":4},"total_tokens":129}}`
 )
 
-// asText writes JSON as a string of JSON.
-func asText(s string) string {
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(s) + `"`
-}
-
 func TestAPILog(t *testing.T) {
 	const (
 		head = `{"timestamp":"2026-01-02T03:04:05Z","latency_ms":1900,"status":200,`
@@ -36,9 +31,9 @@ func TestAPILog(t *testing.T) {
 	stream := "event: message_start\ndata: " + `{"type":"message_start","message":{"type":"message","role":"assistant","model":"m","content":[],"usage":{"input_tokens":20,"cache_read_input_tokens":100,"cache_creation_input_tokens":3,"output_tokens":1}}}` +
 		"\n\nevent: ping\ndata: {\"type\":\"ping\"}\n\ndata: " + `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"y"}}` + "\n\ndata: " + `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"o"}}` +
 		"\n\ndata: " + `{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":3}}` + "\n\ndata: " + `{"type":"message_delta","usage":{"output_tokens":5}}` + "\n\ndata: {\"type\":\"message_stop\"}\n\n"
-	wantEntries(t, head+anthropicAsked+`,"response":`+asText(stream)+"}", Options{}, said+`reply="yo"`)
+	wantEntries(t, head+anthropicAsked+`,"response":`+quotedJSON(stream)+"}", Options{}, said+`reply="yo"`)
 	// The bodies as strings of JSON, and under other names.
-	wantEntries(t, `{"ts":1767323045,"request_body":`+asText(anthropicAsked[len(`"request":`):])+`,"response_body":`+asText(anthropicAnswer[len(`"response":`):])+"}", Options{},
+	wantEntries(t, `{"ts":1767323045,"request_body":`+quotedJSON(anthropicAsked[len(`"request":`):])+`,"response_body":`+quotedJSON(anthropicAnswer[len(`"response":`):])+"}", Options{},
 		strings.Replace(said, "e2e=1.9s ok", "", 1)+`reply="yo"`)
 
 	const more = at + `response=resp_1 model=m in=120 out=9 cached=100 reasoning=4 responses stop `
@@ -51,7 +46,7 @@ func TestAPILog(t *testing.T) {
 	wantEntries(t, head+chat+`,"response":{"object":"chat.completion","model":"m","choices":[{"message":{"role":"assistant","content":"yo"},"finish_reason":"stop"}],"usage":{"prompt_tokens":8,"completion_tokens":2}}}`, Options{}, chatted)
 	chunks := "data: " + `{"object":"chat.completion.chunk","model":"m","choices":[{"delta":{"content":"y"}}]}` + "\n\ndata: " + `{"object":"chat.completion.chunk","model":"m","choices":[{"delta":{"content":"o"},"finish_reason":"stop"}]}` +
 		"\n\ndata: " + `{"object":"chat.completion.chunk","model":"m","choices":[],"usage":{"prompt_tokens":8,"completion_tokens":2}}` + "\n\ndata: [DONE]\n\n"
-	wantEntries(t, head+chat+`,"response":`+asText(chunks)+"}", Options{}, chatted)
+	wantEntries(t, head+chat+`,"response":`+quotedJSON(chunks)+"}", Options{}, chatted)
 	// A call that failed.
 	wantEntries(t, strings.Replace(head, "200", "529", 1)+anthropicAsked+`,"response":{"type":"error","error":{"type":"overloaded_error"}}}`, Options{},
 		strings.NewReplacer("ok ", "failed ", "in=123 out=5 cached=100 ", "", "stop ", "").Replace(said))

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"reprise/datasets/internal/sniff"
@@ -111,7 +112,7 @@ func TestLogFixtures(t *testing.T) {
 			}
 			wantEntries(t, logFixtures[name], Options{}, logWant[name]...)
 			// Where the decoders meet the end of a buffer changes nothing.
-			all, _, err := read(iotestOneByte(logFixtures[name]), Options{})
+			all, _, err := read(iotest.OneByteReader(strings.NewReader(logFixtures[name])), Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -183,20 +184,6 @@ func TestLogsWithoutZone(t *testing.T) {
 	}
 }
 
-// oneByte yields a byte at a time.
-type oneByte struct{ s string }
-
-func iotestOneByte(s string) io.Reader { return &oneByte{s} }
-
-func (o *oneByte) Read(p []byte) (int, error) {
-	if len(o.s) == 0 {
-		return 0, io.EOF
-	}
-	n := copy(p[:1], o.s)
-	o.s = o.s[n:]
-	return n, nil
-}
-
 // textFiles are files of a source in memory.
 func textFiles(contents ...string) []File {
 	var files []File
@@ -204,30 +191,4 @@ func textFiles(contents ...string) []File {
 		files = append(files, File{Name: "file" + string(rune('1'+i)), Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(c)), nil }})
 	}
 	return files
-}
-
-// readTogether reads a source of several files.
-func readTogether(files []File, o Options) ([]trace.Entry, Info, error) {
-	s, err := OpenFiles(files, o)
-	if err != nil {
-		return nil, Info{}, err
-	}
-	var all []trace.Entry
-	batch := make([]trace.Entry, 3)
-	for {
-		n, err := s.Read(batch)
-		all = append(all, batch[:n]...)
-		if err == io.EOF {
-			return all, s.Info(), nil
-		}
-		if err != nil {
-			return all, s.Info(), err
-		}
-	}
-}
-
-// readFiles reads a source of several files in a format that is told.
-func readFiles(f Format, files []File, o Options) ([]trace.Entry, Info, error) {
-	o.Format = f.Name
-	return readTogether(files, o)
 }

@@ -33,25 +33,6 @@ func pool(clients map[int][2]string) []File {
 	return files
 }
 
-// readAs reads files as those of one source.
-func readAs(format string, files []File, o Options) ([]trace.Entry, Info, error) {
-	o.Format = format
-	s, err := OpenFiles(files, o)
-	if err != nil {
-		return nil, Info{}, err
-	}
-	var all []trace.Entry
-	for batch := make([]trace.Entry, 3); err == nil; {
-		var n int
-		n, err = s.Read(batch)
-		all = append(all, batch[:n]...)
-	}
-	if err == io.EOF {
-		err = nil
-	}
-	return all, s.Info(), err
-}
-
 const someLengths = `{"0": {"input_tokens": "{10: 0.5, 20: 0.25, 400: 0.25}", "output_tokens": "{1: 0.1, 7: 0.6, 900: 0.3}"}}`
 
 func readPool(t testing.TB, files []File, o Options) ([]trace.Entry, Info) {

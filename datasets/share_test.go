@@ -12,7 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"reprise/trace"
 	"reprise/trace/longtest"
 )
 
@@ -91,22 +90,18 @@ func readEntries(t *testing.T, files []File, o Options) (out []string, src *Sour
 	if err != nil {
 		t.Fatal(err)
 	}
-	for batch := make([]trace.Entry, 5); ; {
-		n, err := src.Read(batch)
-		for _, e := range batch[:n] {
-			said := ""
-			for _, m := range e.Messages {
-				said += m.Content.Reveal() + "|"
-			}
-			out = append(out, fmt.Sprint(e.Time.UnixNano(), deref(e.InputTokens), deref(e.OutputTokens), e.SourceBlocks, e.Session.Reveal(), said, e.Parents))
-		}
-		if err == io.EOF {
-			return out, src
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+	all, err := readAll(src)
+	if err != nil {
+		t.Fatal(err)
 	}
+	for _, e := range all {
+		said := ""
+		for _, m := range e.Messages {
+			said += m.Content.Reveal() + "|"
+		}
+		out = append(out, fmt.Sprint(e.Time.UnixNano(), deref(e.InputTokens), deref(e.OutputTokens), e.SourceBlocks, e.Session.Reveal(), said, e.Parents))
+	}
+	return out, src
 }
 
 func deref(p *int32) int32 {

@@ -13,27 +13,41 @@ import (
 	"time"
 
 	"reprise/datasets/internal/fault"
+	"reprise/datasets/internal/record"
 	"reprise/trace"
 )
 
-// read reads a whole source in batches of a size that seldom divides it.
-func read(in io.Reader, o Options) ([]trace.Entry, Info, error) {
-	s, err := Open(in, o)
+// readAll reads entries to their end, in batches of a size that seldom divides their number.
+func readAll(r trace.EntryReader) (all []trace.Entry, err error) {
+	for batch := make([]trace.Entry, 3); err == nil; {
+		var n int
+		n, err = r.Read(batch)
+		all = append(all, batch[:n]...)
+	}
+	if err == io.EOF {
+		err = nil
+	}
+	return all, err
+}
+
+// readOpened reads a whole source, if it could be opened.
+func readOpened(s *Source, err error) ([]trace.Entry, Info, error) {
 	if err != nil {
 		return nil, Info{}, err
 	}
-	var all []trace.Entry
-	batch := make([]trace.Entry, 3)
-	for {
-		n, err := s.Read(batch)
-		all = append(all, batch[:n]...)
-		if err == io.EOF {
-			return all, s.Info(), nil
-		}
-		if err != nil {
-			return all, s.Info(), err
-		}
-	}
+	all, err := readAll(s)
+	return all, s.Info(), err
+}
+
+func read(in io.Reader, o Options) ([]trace.Entry, Info, error) { return readOpened(Open(in, o)) }
+
+func readTogether(files []File, o Options) ([]trace.Entry, Info, error) {
+	return readOpened(OpenFiles(files, o))
+}
+
+func readAs(format string, files []File, o Options) ([]trace.Entry, Info, error) {
+	o.Format = format
+	return readTogether(files, o)
 }
 
 func mustRead(t testing.TB, in string, o Options) ([]trace.Entry, Info) {
@@ -125,13 +139,39 @@ func summary(e *trace.Entry) string {
 	return strings.TrimSpace(b.String())
 }
 
+// Formats are told by the keys and the values that an input begins with, also where a first record
+// is longer than what is looked at.
 func TestDetect(t *testing.T) {
-	for head, want := range map[string]string{
-		`{"timestamp": 0, "input_length": 1, "output_length": 1, "hash_ids": [0]}`:              "mooncake",
-		"not json\n" + `{"hash_ids":[],"input_length":0,"timestamp":0}` + "\n":                  "mooncake",
-		"TIMESTAMP,ContextTokens,GeneratedTokens\r\n2023-11-16 18:17:03.9799600,4808,10":        "azure-2023",
-		"NumImages,GeneratedTokens,ContextTokens,TIMESTAMP\n":                                   "azure-2025",
-		"\xef\xbb\xbf [\n {\"id\":\"a\",\"conversations\":[{\"from\":\"human\",\"value\":\"cut": "sharegpt",
+	for in, want := range map[string]string{
+		`{"timestamp":0.0,"input_length":8,"output_length":1,"hash_ids":[0],"delay":3}`:                            "dynamo",
+		`{"input_tokens":8,"output_tokens":2,"created_time":12.5,"hash_ids":[0]}`:                                  "dynamo",
+		`{"timestamp":1000,"input_length":300,"output_length":40}`:                                                 "dynamo",
+		`{"request_id":"r","input_length":8,"output_length":1,"hash_ids":[0],"timestamp":0.0,"prefix_reset":true}`: "dynamo",
+		`{"timestamp":0,"input_length":8,"output_length":1,"hash_ids":[0],"request_id":"r"}`:                       "mooncake",
+		`{"payload":{"prompt":"p"},"timestamp":1}`:                                                                 "aiperf",
+		`{"session_id":"s","message_mode":"delta","messages":[]}`:                                                  "aiperf",
+		`{"payload":{"prompt":"p"},"timestamp":1,"level":"info"}`:                                                  "",
+		`{"chat_id":5,"messages":[],"timestamp":1}`:                                                                "openai-log",
+		`[{"id":"x","block_size":64,"requests":[{"t":0`:                                                            "weka",
+		`{"id":"x","models":[],"block_size":64,"requests":[` + strings.Repeat(`{"t":0},`, 10_000):                  "weka",
+		"Log Type,Response tokens,Timestamp,Request tokens\n":                                                      "burstgpt",
+		azureHeader: "azure-2023",
+		azureHeader + "x,1,2\n2024-05-10 00:00:00+00:00,1,2\n":                                                                                             "azure-2024",
+		"GeneratedTokens,ContextTokens,NumImages,TIMESTAMP\n1,2,3,2024-10-15 12:00:00.269\n":                                                               "azure-2025",
+		claudeAsks("u1", "", 1, "'isSidechain':false,'x':'"+strings.Repeat("z", 100_000)+"'"):                                                              "claude-code",
+		`{"type":"summary","summary":"zebra","leafUuid":"x"}` + "\n" + claudeAsks("u1", "", 1):                                                             "claude-code",
+		`{"uuid":"u2","parentUuid":"u1","sessionId":"q1","timestamp":"2026-02-23T14:24:56.857Z","type":"assistant","message":{"role":"model","parts":[]}}`: "",
+		codexMetaLine("1", "s", "'base_instructions':{'text':'"+strings.Repeat("z", 100_000)+"'}"):                                                         "codex",
+		codexLine("1,7", "world_state", ""):                                                                                                                "codex",
+		"not JSON\n" + codexLine("1", "compacted", ""):                                                                                                     "codex",
+		`{"timestamp":5,"type":"zebra","payload":{"prompt":"p"}}`:                                                                                          "aiperf",
+		`{"payload":{"type":"token_count"},"timestamp":"1970-01-01","type":"event_msg"}`:                                                                   "codex",
+		`{"timestamp":1000,"payload":{"messages":[{"role":"user","content":"x"}]}}` + "\n":                                                                 "aiperf",
+		`{"timestamp": 0, "input_length": 1, "output_length": 1, "hash_ids": [0]}`:                                                                         "mooncake",
+		"not json\n" + `{"hash_ids":[],"input_length":0,"timestamp":0}` + "\n":                                                                             "mooncake",
+		"TIMESTAMP,ContextTokens,GeneratedTokens\r\n2023-11-16 18:17:03.9799600,4808,10":                                                                   "azure-2023",
+		"NumImages,GeneratedTokens,ContextTokens,TIMESTAMP\n":                                                                                              "azure-2025",
+		"\xef\xbb\xbf [\n {\"id\":\"a\",\"conversations\":[{\"from\":\"human\",\"value\":\"cut":                                                            "sharegpt",
 		`[{"conversation":[]}]`: "sharegpt",
 		`{"ts":1,"messages":[{"role":"user","content":"cut` + "off": "openai-log",
 		"\n\n" + `{"prompt":"x","usage":{}}`:                        "openai-log",
@@ -144,6 +184,7 @@ func TestDetect(t *testing.T) {
 		"\xff\xfe{\x00":                                             "",
 		`{"a":` + strings.Repeat(`{"a":`, 20_000) + `}` + "\n{\"b\":1}": "",
 	} {
+		head := in[:min(len(in), record.HeadBytes)]
 		f, err := detectFormat([]byte(head))
 		if want == "" {
 			if err == nil {

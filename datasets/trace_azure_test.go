@@ -25,7 +25,7 @@ func TestAzure2024(t *testing.T) {
 	if info.Format != "azure-2024" || info.TimeUnit != "date" || info.Bad != 0 {
 		t.Errorf("%+v", info)
 	}
-	faulty(t, azureHeader+"2024-05-10 00:00:00+00:00,1,2\n2024-05-10 00:00:00,1,2\n", Options{}, "log:3:1: its time is written in another way")
+	wantBad(t, azureHeader+"2024-05-10 00:00:00+00:00,1,2\n2024-05-10 00:00:00,1,2\n", Options{}, "log:3:1: its time is written in another way")
 }
 
 func TestAzure2025(t *testing.T) {
@@ -36,7 +36,7 @@ func TestAzure2025(t *testing.T) {
 		t.Errorf("%+v", info)
 	}
 	const head = "GeneratedTokens,ContextTokens,NumImages,TIMESTAMP\n"
-	faulty(t, head+"1,2,,2024-10-15T12:00:00Z\n", Options{}, "log:2:1: images is missing")
-	faulty(t, head+"1,2,-3,2024-10-15T12:00:00Z\n", Options{}, "log:2:5: images: want a whole number")
-	faulty(t, azureHeader+"2024-10-15T12:00:00Z,1,2\n", Options{Format: "azure-2025"}, "log:1:1: the header has no column for images")
+	wantBad(t, head+"1,2,,2024-10-15T12:00:00Z\n", Options{}, "log:2:1: images is missing")
+	wantBad(t, head+"1,2,-3,2024-10-15T12:00:00Z\n", Options{}, "log:2:5: images: want a whole number")
+	wantBad(t, azureHeader+"2024-10-15T12:00:00Z,1,2\n", Options{Format: "azure-2025"}, "log:1:1: the header has no column for images")
 }

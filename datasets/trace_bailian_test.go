@@ -65,7 +65,7 @@ func TestBailianFaults(t *testing.T) {
 		strings.Replace(head, "'timestamp':1,", "", 1) + `'input_length':0,'hash_ids':[]}`:                           "log:1:1: it has no time",
 		strings.Replace(head, "'timestamp':1,", "'timestamp':-1,", 1) + `'input_length':0,'hash_ids':[],'type':'x'}`: "log:1:46: time: want a number",
 	} {
-		faulty(t, rowsOf(row), Options{Format: "bailian"}, want)
+		wantBad(t, rowsOf(row), Options{Format: "bailian"}, want)
 	}
 	// A row at fault is no parent.
 	reads(t, rowsOf(head+`'input_length':33,'hash_ids':[0]}`,

@@ -29,7 +29,7 @@ func TestDeltaRows(t *testing.T) {
 		"2.4523s session=a turn=3 after=[3] in=1024 out=5 blocks=[7 8] think=1ms", // anew
 		"2.4533s session=a turn=4 after=[5] in=1029 out=5 blocks=[7 8 9223372036854775812] think=1ms")
 	notesAre(t, info, noteEarly+"5", noteTogether)
-	faulty(t, in, Options{}, "log:3:68: the rows of a session may hold its whole context")
+	wantBad(t, in, Options{}, "log:3:68: the rows of a session may hold its whole context")
 }
 
 func TestDeltaFaults(t *testing.T) {

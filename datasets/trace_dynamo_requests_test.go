@@ -93,7 +93,7 @@ func TestDynamoRequestsFaults(t *testing.T) {
 		good + "\n" + strings.Replace(requestEnd("q2", "", "", 0, 1000, replayed), ":64,", ":65,", 1): "log:2:235: its blocks are of another size",
 		requestEnd("q1", "", "", 0, 1000, ""):                                                         "log:1:1: it has neither a prompt nor the length of one",
 	} {
-		faulty(t, in, Options{}, want)
+		wantBad(t, in, Options{}, want)
 	}
 }
 

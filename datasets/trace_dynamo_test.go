@@ -53,9 +53,9 @@ func TestDynamoUnits(t *testing.T) {
 	} {
 		reads(t, row(c.at), Options{TimeUnit: c.o}, c.want+" in=1 out=1")
 	}
-	faulty(t, row("0")+row("5184000001"), Options{}, "log:2:14: in the unit ms the times up to here span more than 60 days")
+	wantBad(t, row("0")+row("5184000001"), Options{}, "log:2:14: in the unit ms the times up to here span more than 60 days")
 	reads(t, row("0")+row("5184000001"), Options{AllowLongSpan: true}, "0s in=1 out=1", "1440h0m0.001s in=1 out=1")
-	faulty(t, rowsOf(`{'session_id':'s','timestamp':0,'input_length':1,'output_length':1}`, `{'session_id':'s','delay':5184000001,'input_length':1,'output_length':1}`),
+	wantBad(t, rowsOf(`{'session_id':'s','timestamp':0,'input_length':1,'output_length':1}`, `{'session_id':'s','delay':5184000001,'input_length':1,'output_length':1}`),
 		Options{}, "log:2:1: in the unit ms the times up to here span")
 }
 
@@ -88,10 +88,10 @@ func TestDynamoFaults(t *testing.T) {
 			}
 			continue
 		}
-		faulty(t, first+rowsOf(row), Options{}, want)
+		wantBad(t, first+rowsOf(row), Options{}, want)
 	}
 	short := rowsOf(`{'session_id':'s','timestamp':0,'input_length':60,'output_length':1}`, `{'session_id':'s','delay':1,'input_length':59,'output_length':1}`)
-	faulty(t, short, Options{}, "log:2:44: the rows of a session may hold its whole context, as Dynamo's do, or only what is new")
+	wantBad(t, short, Options{}, "log:2:44: the rows of a session may hold its whole context, as Dynamo's do, or only what is new")
 	if _, _, err := read(strings.NewReader(short), Options{}); !errors.Is(err, ErrDelta) || !strings.HasSuffix(err.Error(), "Here a turn of 59 tokens follows one of 60, as in rows of what is new: --rows delta") {
 		t.Errorf("shorter rows: %v", err)
 	}
@@ -143,7 +143,7 @@ func TestDynamoBlockSize(t *testing.T) {
 	if info := reads(t, row, Options{BlockSize: 16}, "0s session=s turn=0 after=[] in=33 out=1 blocks=[0 1 2]"); info.BlockSize != 16 {
 		t.Errorf("%+v", info)
 	}
-	faulty(t, row, Options{}, "log:1:1: its block ids")
+	wantBad(t, row, Options{}, "log:1:1: its block ids")
 	without := rowsOf(`{'session_id':'s','timestamp':0,'input_length':33,'output_length':1}`)
 	if info := reads(t, without, Options{}, "0s session=s turn=0 after=[] in=33 out=1"); info.BlockSize != 0 || info.BlocksHashed {
 		t.Errorf("%+v", info)
@@ -181,7 +181,7 @@ func TestDynamoWithoutTimes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := readTimed(t, Timed(src, processOf(t, "constant:0.01"), distOf(t, "constant:2s", "service"), distOf(t, "constant:5s", "think")))
+	got, err := readAll(Timed(src, processOf(t, "constant:0.01"), distOf(t, "constant:2s", "service"), distOf(t, "constant:5s", "think")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +190,7 @@ func TestDynamoWithoutTimes(t *testing.T) {
 			t.Errorf("entry %d at %v, want %v", i, at, want)
 		}
 	}
-	faulty(t, in+rowsOf(`{'session_id':'c','timestamp':5,'input_length':1,'output_length':1}`)[:0]+
+	wantBad(t, in+rowsOf(`{'session_id':'c','timestamp':5,'input_length':1,'output_length':1}`)[:0]+
 		strings.Repeat(rowsOf(`{'input_length':1,'output_length':1}`), 3000)+rowsOf(`{'timestamp':5,'input_length':1,'output_length':1}`),
 		Options{}, "log:3005:14: it has a time, unlike the records before it")
 }
@@ -208,16 +208,16 @@ func TestDynamoAgentic(t *testing.T) {
 		"57.5ms session=p turn=1 after=[0 1] in=700 out=9 blocks=[0 3] think=5ms tool=2.5ms",
 		"57.5ms session=d turn=0 after=[2] in=5 out=9 blocks=[4]")
 	notesAre(t, info, "requests waited for that are not before the one that waits, left out: 1", noteEarly+"2", noteUnread+"1")
-	faulty(t, in, Options{}, "log:1:136: the rows of a session may hold")
+	wantBad(t, in, Options{}, "log:1:136: the rows of a session may hold")
 	// Dynamo's own rows, each with a name and the ids of its whole prompt, need no word; the
 	// size of their blocks is found.
 	own := rowsOf(`{'request_id':'r1','session_id':'s','timestamp':0.0,'input_length':100,'output_length':9,'hash_ids':[1,2]}`,
 		`{'request_id':'r2','session_id':'s','wait_for':['r1'],'delay':1.0,'tool_wait_ms':2,'input_length':150,'output_length':9,'hash_ids':[1,2,3],'priority':1}`)
 	info = reads(t, own, Options{}, "0s session=s turn=0 after=[] in=100 out=9 blocks=[1 2]", "3ms session=s class=1 turn=1 after=[0] in=150 out=9 blocks=[1 2 3] think=1ms tool=2ms")
 	notesAre(t, info, "blocks of 64 tokens fit the lengths of the first rows, and those of 512 do not", noteEarly+"1", noteMixed+": 1")
-	faulty(t, strings.Replace(own, "[1,2,3]", "[3,4,5]", 1), Options{}, "log:2:132: the rows of a session may hold")
-	faulty(t, rowsOf(`{'request_id':'x','timestamp':1,'wait_for':'r','input_length':1,'output_length':1}`), Options{Rows: "full"}, "log:1:44: wait_for: want a list")
-	faulty(t, rowsOf(`{'request_id':'x','timestamp':1,'wait_for':[1],'input_length':1,'output_length':1}`), Options{Rows: "full"}, "log:1:44: wait_for: want a list")
+	wantBad(t, strings.Replace(own, "[1,2,3]", "[3,4,5]", 1), Options{}, "log:2:132: the rows of a session may hold")
+	wantBad(t, rowsOf(`{'request_id':'x','timestamp':1,'wait_for':'r','input_length':1,'output_length':1}`), Options{Rows: "full"}, "log:1:44: wait_for: want a list")
+	wantBad(t, rowsOf(`{'request_id':'x','timestamp':1,'wait_for':[1],'input_length':1,'output_length':1}`), Options{Rows: "full"}, "log:1:44: wait_for: want a list")
 }
 
 func TestAIPerfText(t *testing.T) {
@@ -240,16 +240,16 @@ func TestAIPerfText(t *testing.T) {
 	}
 	notesAre(t, info, noteEarly+"1",
 		noteUnread+"1")
-	faulty(t, rowsOf(`{'text_input':5,'timestamp':0}`), Options{}, "log:1:15: prompt:")
-	faulty(t, rowsOf(`{'timestamp':0}`), Options{Format: "aiperf"}, "log:1:1: input_tokens is missing")
-	faulty(t, rowsOf(`{'text_input':'x','timestamp':0}`, `{'timestamp':0}`), Options{}, "log:2:1: it has neither a prompt nor the length of one")
+	wantBad(t, rowsOf(`{'text_input':5,'timestamp':0}`), Options{}, "log:1:15: prompt:")
+	wantBad(t, rowsOf(`{'timestamp':0}`), Options{Format: "aiperf"}, "log:1:1: input_tokens is missing")
+	wantBad(t, rowsOf(`{'text_input':'x','timestamp':0}`, `{'timestamp':0}`), Options{}, "log:2:1: it has neither a prompt nor the length of one")
 }
 
 // Texts of one session may be all of the prompt or what is new, and messages are
 // all of it unless their mode says otherwise.
 func TestAIPerfTextDeltas(t *testing.T) {
 	text := rowsOf(`{'session_id':'a','timestamp':0,'text_input':'one'}`, `{'session_id':'a','delay':2,'text_input':'two'}`)
-	faulty(t, text, Options{}, "log:2:42: the rows of a session may hold")
+	wantBad(t, text, Options{}, "log:2:42: the rows of a session may hold")
 	reads(t, text, Options{Rows: "full"}, `0s session=a turn=0 after=[] user:"one" completion`, `2ms session=a turn=1 after=[0] user:"two" completion think=2ms`)
 	info := reads(t, text+rowsOf(`{'session_id':'a','text_input':'three'}`), Options{Rows: "delta"},
 		`0s session=a turn=0 after=[] user:"one" completion`,
@@ -257,7 +257,7 @@ func TestAIPerfTextDeltas(t *testing.T) {
 		`2ms session=a turn=2 after=[1] user:"one" user:"two" user:"three" completion`)
 	notesAre(t, info, noteReplies+"2", noteEarly+"2")
 	message := rowsOf(`{'session_id':'a','timestamp':0,'message_mode':'delta','messages':[{'role':'user','content':'x'}]}`)
-	faulty(t, message, Options{}, "log:1:48: the rows of a session may hold")
+	wantBad(t, message, Options{}, "log:1:48: the rows of a session may hold")
 	reads(t, message, Options{Rows: "delta"}, `0s session=a turn=0 after=[] user:"x" chat`)
 }
 

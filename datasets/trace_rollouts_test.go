@@ -38,7 +38,7 @@ func TestRollouts(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	all, err := readTimed(t, Timed((*entries)(&all), processOf(t, "constant:1"), distOf(t, "constant:3s", "service"), distOf(t, "constant:9s", "think")))
+	all, err := readAll(Timed((*entries)(&all), processOf(t, "constant:1"), distOf(t, "constant:3s", "service"), distOf(t, "constant:9s", "think")))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -114,7 +114,7 @@ func TestTRTLLMTimed(t *testing.T) {
 	in := trtllmTraceOf("a", trtllmMessage("", 0, 0, "assistant", `'prompt_tokens':9,'completion_tokens':1,'llm_duration_ms':1500`), trtllmEventAt("tool_call", "", `,'duration_ms':250`),
 		trtllmMessage("", 0, 1, "assistant", `'prompt_tokens':12,'completion_tokens':1`), trtllmMessage("", 0, 2, "assistant", `'prompt_tokens':15,'completion_tokens':1`))
 	all, _ := mustRead(t, in, Options{})
-	all, err := readTimed(t, Timed((*entries)(&all), processOf(t, "poisson:1"), distOf(t, "constant:3s", "service"), distOf(t, "constant:9s", "think")))
+	all, err := readAll(Timed((*entries)(&all), processOf(t, "poisson:1"), distOf(t, "constant:3s", "service"), distOf(t, "constant:9s", "think")))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -87,7 +87,7 @@ func TestWekaScopes(t *testing.T) {
 		"0s session=c turn=0 after=[] in=8 out=1 blocks=[4 5] stream=true",
 		"0s session=d turn=0 after=[] in=8 out=1 blocks=[2 3] stream=true")
 	notesAre(t, info, noteWekaTimes, noteWekaLocal+": 2")
-	faulty(t, one("a", "planet"), Options{}, "log:1:27: hash_id_scope: want local or global")
+	wantBad(t, one("a", "planet"), Options{}, "log:1:27: hash_id_scope: want local or global")
 }
 
 // Conversations whose ids are not those of full blocks only.
@@ -195,14 +195,14 @@ func TestWekaFaults(t *testing.T) {
 		`{"id":"a","block_size":4,"requests":{"a":1}}`:                          "log:1:",
 		good + "\n" + strings.Replace(good, `size":4`, `size":8`, 1):            "log:2:39: its blocks are of another size",
 	} {
-		faulty(t, in+"\n"+good+"\n", Options{Format: "weka"}, want)
+		wantBad(t, in+"\n"+good+"\n", Options{Format: "weka"}, want)
 	}
 	// All of a conversation is skipped, and those around it keep their places.
 	reads(t, good+"\n"+conversationOf("a", request("0", "1"), request("1", "-1"))+"\n"+conversationOf("h", request("0", "1"), request("2", "1"))+"\n", Options{MaxBad: 0.5},
 		"0s session=g turn=0 after=[] in=0 out=1 blocks=[] stream=true e2e=1s",
 		"0s session=h turn=0 after=[] in=0 out=1 blocks=[] stream=true e2e=1s",
 		"2s session=h turn=1 after=[1] in=0 out=1 blocks=[] stream=true e2e=1s")
-	faulty(t, conversationOf("a", request("0", "1"), request("5184001", "1")), Options{}, "log:1:")
+	wantBad(t, conversationOf("a", request("0", "1"), request("5184001", "1")), Options{}, "log:1:")
 	if info := reads(t, conversationOf("a")+"\n"+good, Options{}, "0s session=g turn=0 after=[] in=0 out=1 blocks=[] stream=true e2e=1s"); info.Records != 2 {
 		t.Errorf("%+v", info)
 	}
@@ -218,7 +218,7 @@ func TestSpread(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := readTimed(t, Spread(src, processOf(t, "constant:0.1")))
+	got, err := readAll(Spread(src, processOf(t, "constant:0.1")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +235,7 @@ func TestSpreadWithoutSessions(t *testing.T) {
 	s := trace.NewText("s")
 	at := func(d time.Duration) time.Time { return Epoch.Add(d) }
 	src := &entries{{Time: at(50)}, {Session: s, Time: at(time.Hour)}, {Time: at(7)}, {Session: s, Time: at(0)}, {Session: s, Time: at(time.Hour + 1)}}
-	got, err := readTimed(t, Spread(src, processOf(t, "constant:1")))
+	got, err := readAll(Spread(src, processOf(t, "constant:1")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,11 +254,11 @@ func TestWekaFiles(t *testing.T) {
 	if !f.detectFiles(textFiles(a, b)) || f.detectFiles(textFiles(a, oneRow)) {
 		t.Error("a corpus is not told by its files")
 	}
-	all, info, err := readFiles(f, textFiles(a, b), Options{})
+	all, info, err := readAs(f.Name, textFiles(a, b), Options{})
 	if err != nil || len(all) != 2 || spell(&all[1]) != "1s session=b turn=0 after=[] in=8 out=1 blocks=[2 3] stream=false" || info.BlockSize != 4 {
 		t.Errorf("%d entries, %+v, %v", len(all), info, err)
 	}
-	_, _, err = readFiles(f, textFiles(a, b[:40]), Options{})
+	_, _, err = readAs(f.Name, textFiles(a, b[:40]), Options{})
 	if err == nil || !strings.HasPrefix(err.Error(), "file2:") {
 		t.Errorf("a file that is cut: %v", err)
 	}
@@ -267,7 +267,7 @@ func TestWekaFiles(t *testing.T) {
 // Times that the source recorded stand when Timed gives the rest.
 func TestTimedKeepsRecordedTimes(t *testing.T) {
 	src := &entries{{}, {Parents: []int64{0}, Think: trace.Ptr(time.Second)}, {Parents: []int64{1}, Tool: trace.Ptr(time.Minute)}}
-	got, err := readTimed(t, Timed(src, processOf(t, "constant:1"), distOf(t, "constant:2s", "service"), distOf(t, "constant:5s", "think")))
+	got, err := readAll(Timed(src, processOf(t, "constant:1"), distOf(t, "constant:2s", "service"), distOf(t, "constant:5s", "think")))
 	if err != nil {
 		t.Fatal(err)
 	}
