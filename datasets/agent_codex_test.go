@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-
 )
 
 // codexLine makes a record; ' stands for ". at is in seconds, with an ordinal behind a

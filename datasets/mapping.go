@@ -135,7 +135,7 @@ var targets = []target{
 	{"reasoning_tokens", "reasoning tokens in the output",
 		countTo(func(b *builder) **int32 { return &b.Entry.Reasoning })},
 	{"user", "end user or tenant", textTo(func(b *builder) *trace.Text { return &b.Entry.User })},
-	{"session", "conversation", setSession},
+	{"session", "conversation", idTo(func(b *builder) (*string, *trace.Text) { return &b.session, &b.Entry.Session })},
 	{"model", "model", textTo(func(b *builder) *trace.Text { return &b.Entry.Model })},
 	{"adapter", "LoRA adapter", textTo(func(b *builder) *trace.Text { return &b.Entry.Adapter })},
 	{"salt", "cache salt: requests with different salts share no prefix",
@@ -173,9 +173,9 @@ var targets = []target{
 	{"e2e_ns", "the same, in nanoseconds",
 		durationTo(time.Nanosecond, func(b *builder) **time.Duration { return &b.Entry.E2E })},
 	{"response_id", "id of the answer, by which later requests go on from it",
-		setID(func(b *builder) (*string, *trace.Text) { return &b.response, &b.Entry.Response })},
+		idTo(func(b *builder) (*string, *trace.Text) { return &b.response, &b.Entry.Response })},
 	{"previous_response_id", "id of the answer that a request goes on from, whose prompt holds what is new alone",
-		setID(func(b *builder) (*string, *trace.Text) { return &b.previous, &b.Entry.Previous })},
+		idTo(func(b *builder) (*string, *trace.Text) { return &b.previous, &b.Entry.Previous })},
 	{"blocks", "ids of the prompt's prefix blocks: an array of numbers, the last for a partial block", setBlocks},
 	{"messages", "the prompt as a list of role and content, or the whole body of a request; also as a JSON string",
 		talked(talk.SetConversation)},
@@ -247,54 +247,34 @@ func word(v any) (string, bool) {
 	return strings.Clone(s), s != "" || v == ""
 }
 
-func textTo(at func(*builder) *trace.Text) func(*builder, any) string {
+// wordTo makes of what takes a name what sets a value of an entry. An empty name is none.
+func wordTo(set func(*builder, string)) func(*builder, any) string {
 	return func(b *builder, v any) string {
 		s, ok := word(v)
 		if !ok {
 			return wantWord
 		}
 		if s != "" {
-			*at(b) = trace.NewText(s)
+			set(b, s)
 		}
 		return ""
 	}
 }
 
-func setSession(b *builder, v any) string {
-	var ok bool
-	if b.session, ok = word(v); !ok {
-		return wantWord
-	}
-	if b.session != "" {
-		b.Entry.Session = trace.NewText(b.session)
-	}
-	return ""
+func textTo(at func(*builder) *trace.Text) func(*builder, any) string {
+	return wordTo(func(b *builder, s string) { *at(b) = trace.NewText(s) })
 }
 
-func setID(at func(*builder) (*string, *trace.Text)) func(*builder, any) string {
-	return func(b *builder, v any) string {
-		s, ok := word(v)
-		if !ok {
-			return wantWord
-		}
-		if id, text := at(b); s != "" {
-			*id, *text = s, trace.NewText(s)
-		}
-		return ""
-	}
+// idTo keeps an id both as the source spells it and as a text of the entry.
+func idTo(at func(*builder) (*string, *trace.Text)) func(*builder, any) string {
+	return wordTo(func(b *builder, s string) {
+		id, text := at(b)
+		*id, *text = s, trace.NewText(s)
+	})
 }
 
 func closedTo(list func(string) string, at func(*builder) *string) func(*builder, any) string {
-	return func(b *builder, v any) string {
-		s, ok := word(v)
-		if !ok {
-			return wantWord
-		}
-		if s != "" {
-			*at(b) = list(s)
-		}
-		return ""
-	}
+	return wordTo(func(b *builder, s string) { *at(b) = list(s) })
 }
 
 func durationTo(unit time.Duration, at func(*builder) **time.Duration) func(*builder, any) string {

@@ -30,25 +30,21 @@ func azureFormat() Format {
 		Example: "2023-11-16 18:17:03.9799600,4808,10",
 		dated:   true,
 		csv:     true,
-		detect: func(head *sniff.Sample) bool {
-			columns := head.Header()
-			for _, names := range azureFields {
-				if !slices.Contains(columns, names[0]) {
-					return false
-				}
-			}
-			return true
-		},
+		detect:  sniff.Columns("TIMESTAMP", "ContextTokens", "GeneratedTokens"),
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
-			d, err := openCSV(in, head, azureFields, o, s)
-			if err != nil {
-				return nil, err
-			}
-			d.timing = withTimes
-			require(d.fields, "input_tokens")
-			return d, nil
+			return openAzure(in, head, o, s)
 		},
 	}
+}
+
+func openAzure(in *bufio.Reader, head []byte, o Options, s *Source) (*mappedDecoder, error) {
+	d, err := openCSV(in, head, azureFields, o, s)
+	if err != nil {
+		return nil, err
+	}
+	d.timing = withTimes
+	require(d.fields, "input_tokens")
+	return d, nil
 }
 
 // azure2024Format reads the Azure LLM inference traces of 2024 (DynamoLLM;
@@ -88,31 +84,24 @@ func azure2024Format() Format {
 // azure2025Format reads the Azure multimodal trace of 2025 (ModServe, SoCC'25),
 // which says how many images were in each request.
 func azure2025Format() Format {
-	return Format{
-		Name:  "azure-2025",
-		reads: append(mappedFields(azureFields, nil), fieldAt("NumImages", "images", "")),
-		About: "Azure multimodal inference trace of 2025: CSV of TIMESTAMP, NumImages, ContextTokens, " +
-			"GeneratedTokens",
-		Example: "TIMESTAMP,NumImages,ContextTokens,GeneratedTokens\n2024-10-15T12:00:00.269Z,1,1180,42",
-		dated:   true,
-		csv:     true,
-		detect: func(head *sniff.Sample) bool {
-			return azureFormat().detect(head) && slices.Contains(head.Header(), "NumImages")
-		},
-		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
-			d, err := openCSV(in, head, azureFields, o, s)
-			if err != nil {
-				return nil, err
-			}
-			if !slices.Contains(d.rows.(*row.CSV).Names(), "NumImages") {
-				return nil, fault.Refuse(1, 1, "the header has no column for images")
-			}
-			d.fields = append(d.fields, field{
-				target: target{name: "images", set: countTo(func(b *builder) **int32 { return &b.Entry.Images })},
-				paths:  []string{"NumImages"}})
-			d.timing = withTimes
-			require(d.fields, "input_tokens", "images")
-			return d, nil
-		},
+	f := azureFormat()
+	f.Name = "azure-2025"
+	f.reads = append(f.reads, fieldAt("NumImages", "images", ""))
+	f.About = "Azure multimodal inference trace of 2025: CSV of TIMESTAMP, NumImages, ContextTokens, GeneratedTokens"
+	f.Example = "TIMESTAMP,NumImages,ContextTokens,GeneratedTokens\n2024-10-15T12:00:00.269Z,1,1180,42"
+	f.detect = sniff.Columns("TIMESTAMP", "NumImages", "ContextTokens", "GeneratedTokens")
+	f.open = func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
+		d, err := openAzure(in, head, o, s)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(d.rows.(*row.CSV).Names(), "NumImages") {
+			return nil, fault.Refuse(1, 1, "the header has no column for images")
+		}
+		images := countTo(func(b *builder) **int32 { return &b.Entry.Images })
+		d.fields = append(d.fields, field{target: target{name: "images", set: images}, paths: []string{"NumImages"},
+			required: true})
+		return d, nil
 	}
+	return f
 }

@@ -37,17 +37,9 @@ func burstGPTFormat() Format {
 		About: "BurstGPT traces: CSV of seconds, models, lengths and kinds of log, with sessions in newer files",
 		Example: "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log " +
 			"Type\n5,ChatGPT,472,18,490,Conversation log",
-		timed: true,
-		csv:   true,
-		detect: func(head *sniff.Sample) bool {
-			columns := head.Header()
-			for _, names := range burstGPTFields {
-				if names[0] != "Model" && names[0] != "Log Type" && !slices.Contains(columns, names[0]) {
-					return false
-				}
-			}
-			return true
-		},
+		timed:  true,
+		csv:    true,
+		detect: sniff.Columns("Timestamp", "Request tokens", "Response tokens"),
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
 			m, columns := maps.Clone(burstGPTFields), sniff.HeadColumns(head)
 			for name, paths := range burstGPTLater {
