@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net"
 	"net/url"
@@ -235,18 +234,18 @@ func (f *compareFlags) gated(rounds, against int) error {
 // write prints the comparison and returns its outcome as the exit code.
 func (f *compareFlags) write(cmd *cobra.Command, c compare.Comparison) error {
 	if f.judge.HTML != "" {
-		if err := trace.WriteFile(f.judge.HTML, trace.TierMode(c.Tier), compare.Page(c).Write); err != nil {
+		if err := trace.WriteFile(f.judge.HTML, trace.TierMode(c.Tier), c.Document().Write); err != nil {
 			return err
 		}
 	}
-	write := func(w io.Writer, c compare.Comparison) error {
-		return compare.WriteText(w, c,
+	var err error
+	if f.judge.AsJSON {
+		err = cli.WriteJSON(cmd.OutOrStdout(), c)
+	} else {
+		err = c.Document().WriteText(cmd.OutOrStdout(),
 			cli.TextOptions(cmd, "All metrics, and how to read them: --details. Page with plots: --html FILE."))
 	}
-	if f.judge.AsJSON {
-		write = compare.WriteJSON
-	}
-	if err := write(cmd.OutOrStdout(), c); err != nil {
+	if err != nil {
 		return err
 	}
 	if !c.Trustworthy() {

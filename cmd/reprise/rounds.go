@@ -501,7 +501,7 @@ func (f *compareFlags) compared(cmd *cobra.Command, arms []bench.Arm, o compare.
 		return c, err
 	}
 	return c, trace.WriteFile(objectstore.Join(f.making.out, "compare.json"), trace.TierMode(c.Tier),
-		func(w io.Writer) error { return compare.WriteJSON(w, c) })
+		func(w io.Writer) error { return cli.WriteJSON(w, c) })
 }
 
 // planned plans the rounds, by pilot rounds where there are any, or finds the plan that the

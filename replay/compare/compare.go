@@ -113,22 +113,6 @@ func (c *Comparison) Trustworthy() bool {
 	return !slices.ContainsFunc(c.Runs, func(r Run) bool { return !r.Trustworthy })
 }
 
-// trust says that runs cannot be trusted, and by which limits they can where those are not the
-// usual ones. It is empty where there is nothing to say.
-func (c *Comparison) trust() string {
-	bad := 0
-	for _, r := range c.Runs {
-		if !r.Trustworthy {
-			bad++
-		}
-	}
-	if bad == 0 {
-		return c.Loosened.String()
-	}
-	return c.Loosened.Beside(fmt.Sprintf("Not trustworthy: %d of the compared runs %s not.", bad,
-		map[bool]string{true: "is", false: "are"}[bad == 1]))
-}
-
 // A Contrast is one metric in two arms.
 type Contrast struct {
 	Metric   string `json:"metric"`

@@ -2,6 +2,7 @@ package compare
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -240,21 +241,21 @@ func TestComparisonWriters(t *testing.T) {
 		"single": compared(t, armsOf(t, 1, 1.2, 0.01), Options{}),
 		"same":   compared(t, same, Options{Detect: 0.03}),
 	} {
-		var text, doc, html bytes.Buffer
-		if err := WriteText(&text, c, textpage.Options{Details: true}); err != nil {
+		var text, html bytes.Buffer
+		if err := c.Document().WriteText(&text, textpage.Options{Details: true}); err != nil {
 			t.Fatal(err)
 		}
 		var answer bytes.Buffer
-		if err := WriteText(&answer, c, textpage.Options{Width: 80, Rest: "All metrics: --details."}); err != nil {
+		if err := c.Document().WriteText(&answer, textpage.Options{Width: 80, Rest: "All metrics: --details."}); err != nil {
 			t.Fatal(err)
 		}
 		if n := strings.Count(answer.String(), "\n"); n > textpage.AnswerLines || !strings.Contains(answer.String(), c.Versus[0].Text[:20]) {
 			t.Errorf("%s: an answer of %d lines:\n%s", name, n, answer.String())
 		}
-		if err := WriteJSON(&doc, c); err != nil {
+		if _, err := json.Marshal(c); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if err := Page(c).Write(&html); err != nil {
+		if err := c.Document().Write(&html); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		if !strings.Contains(text.String(), "tier partner") || !strings.Contains(html.String(), "tier partner") {
@@ -273,9 +274,9 @@ func TestComparisonPage(t *testing.T) {
 		}
 	}
 	c := compared(t, arms, Options{})
-	p := Page(c)
+	p := c.Document()
 	m := c.Versus[0].Metrics[0]
-	want := fmt.Sprintf("B (step=5.7ms) is slower: TTFT p99 +%.1f %% (99 %% CI %.1f to %.1f %%)", 100*m.Change.Estimate, 100**m.Change.Low, 100**m.Change.High)
+	want := fmt.Sprintf("B is slower: TTFT p99 +%.1f %% [%.1f, %.1f], p = 0.002, 10 rounds.", 100*m.Change.Estimate, 100**m.Change.Low, 100**m.Change.High)
 	if p.Headline != want {
 		t.Errorf("%q, want %q", p.Headline, want)
 	}
@@ -286,7 +287,8 @@ func TestComparisonPage(t *testing.T) {
 		}
 	}
 	pagetest.FirstScreen(t, "compare", p, want, "A: step=5.16ms · B: step=5.7ms", "TTFT p99, ms\t", "Minimum detectable effect", "TTFT distribution")
-	if p := Page(compared(t, unresampled(armsOf(t, 10, 1, 0.01)), Options{})); p.Plot != nil || !strings.HasPrefix(p.Headline, "No significant difference in TTFT p99: ") {
+	same := compared(t, unresampled(armsOf(t, 10, 1, 0.01)), Options{})
+	if p := same.Document(); p.Plot != nil || !strings.HasPrefix(p.Headline, "No difference found in TTFT p99: ") {
 		t.Errorf("%q, with a plot of nothing", p.Headline)
 	}
 }
@@ -300,9 +302,11 @@ func TestComparisonSaysWhatDiffersFirst(t *testing.T) {
 	v := Versus{B: "new", Decision: Worse, Metrics: []Contrast{contrast("TPOT p95", "ms", 0.6, true), contrast("TTFT p50", "ms", 0.3, true), contrast("TTFT p99", "ms", 0.2, false),
 		contrast("TTFT mean", "ms", 0.4, true), contrast("output tokens/s", "tokens/s", -0.2, true), contrast("errors", "share", 0.05, true), contrast("E2E p99", "ms", 0, false), contrast("E2E mean", "ms", 0.1, true)}}
 	v.Metrics[0].Primary = true
-	const want = "Also, after Holm: TTFT p50 +30.0 %, mean +40.0 %; output tokens/s −20.0 %; errors +5.0 pt; E2E mean +10.0 %. No difference found in TTFT p99 (MDE 10.0 %), E2E p99 (MDE 10.0 %)."
-	if got := v.otherMetricsText(); got != want {
-		t.Errorf("%s\nwant %s", got, want)
+	if got, _ := v.otherMetrics(); got != "Also, after Holm: TTFT p50 +30.0 %, mean +40.0 %; output tokens/s −20.0 %; errors +5.0 pt; E2E mean +10.0 %." {
+		t.Error(got)
+	}
+	if _, got := v.otherMetrics(); got != "No difference found in TTFT p99 (MDE 10.0 %), E2E p99 (MDE 10.0 %)." {
+		t.Error(got)
 	}
 	c := Comparison{Kind: kindRounds, A: "old"}
 	_, rows := c.table(&v)
@@ -314,13 +318,13 @@ func TestComparisonSaysWhatDiffersFirst(t *testing.T) {
 	for i := range v.Metrics {
 		v.Metrics[i].Detectable = nil
 	}
-	if got := v.otherMetricsText(); strings.Contains(got, "No difference") {
+	if _, got := v.otherMetrics(); got != "" {
 		t.Errorf("of rounds that could find none: %s", got)
 	}
 	for i := range v.Metrics {
 		v.Metrics[i].Rounds = minRounds - 1
 	}
-	if got := v.otherMetricsText(); got != "" {
+	if got, _ := v.otherMetrics(); got != "" {
 		t.Errorf("of too few rounds: %s", got)
 	}
 }

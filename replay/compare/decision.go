@@ -46,12 +46,11 @@ func (c *Comparison) decide() {
 	}
 }
 
-// otherMetricsText names the other metrics that differ, and those for which no
-// difference was found. It is empty where none could have been found. The figures are
-// in the table.
-func (v *Versus) otherMetricsText() string {
-	var differ []*Contrast
-	var same []string
+// otherMetrics say which other metrics differ, and for which no difference was found. They are empty where there are
+// none, and where none could have been found.
+func (v *Versus) otherMetrics() (differ, same string) {
+	var different []*Contrast
+	var alike []string
 	primary := v.metricsInOrder()[0]
 	for i := range v.Metrics {
 		m := &v.Metrics[i]
@@ -61,22 +60,22 @@ func (v *Versus) otherMetricsText() string {
 		case m.Guarded && v.Decision == notFound: // likewise
 		case !m.Significant && m.Detectable == nil: // so few rounds could have found none
 		case !m.Significant:
-			same = append(same, fmt.Sprintf("%s (MDE %s)", m.Label, size(m, *m.Detectable)))
+			alike = append(alike, fmt.Sprintf("%s (MDE %s)", m.Label, size(m, *m.Detectable)))
 		default:
-			differ = append(differ, m)
+			different = append(different, m)
 		}
 	}
-	var says []string
+
 	switch {
-	case len(differ) > 0 && !v.Decided():
-		says = append(says, "Other metrics differ, after Holm: "+changes(differ)+".")
-	case len(differ) > 0:
-		says = append(says, "Also, after Holm: "+changes(differ)+".")
+	case len(different) > 0 && !v.Decided():
+		differ = "Other metrics differ, after Holm: " + changes(different) + "."
+	case len(different) > 0:
+		differ = "Also, after Holm: " + changes(different) + "."
 	}
-	if len(same) > 0 {
-		says = append(says, "No difference found in "+strings.Join(same, ", ")+".")
+	if len(alike) > 0 {
+		same = "No difference found in " + strings.Join(alike, ", ") + "."
 	}
-	return strings.Join(says, " ")
+	return differ, same
 }
 
 // changes lists metrics with how far they changed: TTFT p50 +2 %, p99 +1 %; error share +3 pt.

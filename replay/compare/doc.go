@@ -14,8 +14,8 @@
 //     them, row by row.
 //  4. A [Comparison] holds the decision, the figures that it rests on, and the smallest
 //     difference that so many rounds could have found. A [report.Warning] names each
-//     thing besides the servers that may have caused a difference. [WriteText],
-//     [WriteJSON] and [Page] only lay it out.
+//     thing besides the servers that may have caused a difference. [Comparison.Document]
+//     only lays it out, for a terminal as for a browser.
 //
 // # Files
 //
@@ -36,8 +36,8 @@
 //     and probabilities printed
 //   - warn.go: warnings on what else may be in a difference: other workloads, settings,
 //     clients, the order of runs, too few sessions
-//   - text.go: the comparison as text and JSON, and the tables that the page shares
-//   - page.go: the comparison as a page: what A and B are, the effect, the distributions
+//   - page.go: the comparison as a document: the decision, what A and B are, the distributions
+//   - tables.go: the tables of the document, and how to read them
 //
 // Exported names may change in any release.
 package compare

@@ -48,7 +48,7 @@ func TestAnySlowdownDecides(t *testing.T) {
 		if v := slower.Versus[0]; v.Decision != Worse || !strings.HasPrefix(v.Text, "B is slower: TTFT p") || !strings.Contains(v.Text, "TTFT") {
 			t.Errorf("%s: %s: %s", primary, v.Decision, v.Text)
 		}
-		if p := Page(slower); !strings.HasPrefix(p.Headline, "B is slower: TTFT p") {
+		if p := slower.Document(); !strings.HasPrefix(p.Headline, "B is slower: TTFT p") {
 			t.Errorf("%s: %s", primary, p.Headline)
 		}
 		faster := compared(t, latencyRounds(rng, 10, -0.3, 0), Options{Primary: primary})

@@ -15,38 +15,83 @@ import (
 	"reprise/trace/textpage"
 )
 
-// Page lays the comparison out for a browser: the decision with the effect and its
-// interval as the headline, and on the first screen what A and B are, the main metrics
-// and the distributions of both.
-func Page(c Comparison) *doc.Document {
-	p := &doc.Document{Title: "Comparison", Tag: trace.TierNote("page", c.Tier), Lead: c.lead(), Facts: c.facts(),
-		Table: c.firstTable(), Plot: c.distributions(), About: c.about()}
-	levels := map[string]doc.Level{Worse: doc.Bad, better: doc.Good, notFound: doc.Info, undecided: doc.Info}
-	if len(c.Versus) == 1 {
-		p.Headline = c.headline(&c.Versus[0])
-	}
-	if says := c.trust(); !c.Trustworthy() {
-		_, says, _ = strings.Cut(says, ": ")
-		p.Verdict = append(p.Verdict, doc.Note{Level: doc.Bad, Word: "Not trustworthy", Text: says})
-	} else if says != "" {
-		p.Verdict = append(p.Verdict, doc.Note{Level: doc.Warn, Text: says})
-	}
+// Document lays the comparison out: the decision with the figures that it rests on as the headline, and on the first
+// screen what A and B are, the main metrics and the distributions of both.
+func (c *Comparison) Document() *doc.Document {
+	p := &doc.Document{Title: "Comparison", Tag: trace.TierNote("comparison", c.Tier), Headline: c.headline(),
+		Verdict: c.verdict(), Lead: c.lead(), Facts: c.facts(), Table: c.firstTable(), Plot: c.distributions(),
+		About: c.about()}
+
 	for i := range c.Versus {
-		v := &c.Versus[i]
-		if len(c.Versus) > 1 {
-			p.Verdict = append(p.Verdict, doc.Note{Level: levels[v.Decision], Word: v.B, Text: c.headline(v)})
-		}
-		if also := v.otherMetricsText(); also != "" {
-			p.Notes = append(p.Notes, doc.Note{Level: doc.Info, Word: "Other metrics", Text: also})
+		if _, same := c.Versus[i].otherMetrics(); same != "" {
+			p.Notes = append(p.Notes, doc.Note{Level: doc.Info, Word: "Other metrics", Text: same})
 		}
 	}
 	for _, w := range c.Warnings {
-		p.Notes = append(p.Notes, doc.Note{Level: doc.Info, Text: w.Text})
+		if !slices.Contains(foremost, w.Code) {
+			p.Notes = append(p.Notes, doc.Note{Level: doc.Warn, Text: w.Text})
+		}
 	}
+
 	for i := range c.Versus {
 		p.Sections = append(p.Sections, c.sections(&c.Versus[i])...)
 	}
 	return p
+}
+
+// headline is the decision in a sentence, and whether the runs can be trusted. The decisions on several arms are
+// notes of the verdict.
+func (c *Comparison) headline() string {
+	var words []string
+	if !c.Trustworthy() {
+		words = append(words, "Not trustworthy")
+	}
+	if len(c.Versus) == 1 {
+		decision, _ := c.Versus[0].decisionSentences()
+		words = append(words, decision)
+	}
+	return strings.Join(words, ": ")
+}
+
+// decisionSentences are the first sentence of the decision, and the others.
+func (v *Versus) decisionSentences() (first, others string) {
+	first, others, more := strings.Cut(v.Text, ". ")
+	if more {
+		first += "."
+	}
+	return first, others
+}
+
+// foremost are the warnings without which nobody would doubt the decision.
+var foremost = []string{warnUntrusted, report.WarnPreset}
+
+// verdict is what to know beside the headline, before any figure.
+func (c *Comparison) verdict() (notes []doc.Note) {
+	levels := map[string]doc.Level{Worse: doc.Bad, better: doc.Good, notFound: doc.Info, undecided: doc.Info}
+	for i := range c.Versus {
+		v := &c.Versus[i]
+		if _, others := v.decisionSentences(); len(c.Versus) > 1 {
+			notes = append(notes, doc.Note{Level: levels[v.Decision], Word: textpage.Plain(v.B), Text: v.Text})
+		} else if others != "" {
+			notes = append(notes, doc.Note{Level: doc.Info, Text: others})
+		}
+		if differ, _ := v.otherMetrics(); differ != "" {
+			notes = append(notes, doc.Note{Level: doc.Info, Text: differ})
+		}
+	}
+
+	for _, w := range c.Warnings {
+		switch {
+		case w.Code == warnUntrusted:
+			notes = append(notes, doc.Note{Level: doc.Bad, Text: w.Text})
+		case slices.Contains(foremost, w.Code):
+			notes = append(notes, doc.Note{Level: doc.Warn, Text: w.Text})
+		}
+	}
+	if loosened := c.Loosened.String(); loosened != "" {
+		notes = append(notes, doc.Note{Level: doc.Warn, Text: loosened})
+	}
+	return notes
 }
 
 // lead says what the sides are.
@@ -86,99 +131,20 @@ func (c *Comparison) named(arm string) string {
 	return textpage.Plain(arm) + " (" + what + ")"
 }
 
-// headline is the decision with the effect and its interval.
-func (c *Comparison) headline(v *Versus) string {
-	m := v.deciding()
-	if m.Change == nil {
-		return v.Text
-	}
-	effect := m.Label + " " + c.effect(m)
-	switch v.Decision {
-	case Worse, better:
-		words := map[bool]string{true: "better", false: "worse"}
-		if figure.Unit(m.Unit).IsTime() {
-			words = map[bool]string{true: "faster", false: "slower"}
-		}
-		return c.named(v.B) + " is " + words[v.Decision == better] + ": " + effect
-	case notFound:
-		return "No significant difference in " + m.Label + ": " + c.effect(m)
-	}
-	return "No verdict: " + effect
-}
-
-// effect is a change with the interval that it lies in.
-func (c *Comparison) effect(m *Contrast) string {
-	i := m.Change
-	if i.Low == nil && m.Resampled != nil && m.Resampled.Change != nil {
-		i = m.Resampled.Change
-	}
-	out := signed(i.Estimate) + m.unit()
-	if i.Low != nil && i.High != nil {
-		out += fmt.Sprintf(" (%s CI %s to %s%s)", doc.Percent(c.Confidence), hundredths(*i.Low),
-			hundredths(*i.High), m.unit())
-	}
-	return out
-}
-
+// facts are what the rounds could find.
 func (c *Comparison) facts() (out []doc.Fact) {
-	put := func(label, value, note string) {
-		out = append(out, doc.Fact{Label: label, Value: value, Note: note})
-	}
 	if len(c.Versus) != 1 || c.Kind != kindRounds {
 		return nil
 	}
 	m := c.Versus[0].deciding()
-	if m.Primary {
-		put("p", doc.OrDash(m.P, pValue), fmt.Sprintf("%s, Wilcoxon; alpha %s", m.Label, doc.Number(c.Alpha)))
-	} else {
-		put("p", doc.OrDash(m.GuardP, pValue), fmt.Sprintf("%s, flipped signs; alpha %s", m.Label,
-			doc.Number(c.Alpha)))
-	}
 	if m.Detectable != nil {
-		put("Minimum detectable effect", size(m, *m.Detectable), "power "+doc.Number(c.Power))
+		out = append(out, doc.Fact{Label: "Minimum detectable effect", Value: size(m, *m.Detectable),
+			Note: fmt.Sprintf("of %s, power %s, alpha %s", m.Label, doc.Number(c.Power), doc.Number(c.Alpha))})
 	}
 	if m.Noise != nil {
-		put("Noise", size(m, m.Noise.SD), "SD from round to round")
+		out = append(out, doc.Fact{Label: "Noise", Value: size(m, m.Noise.SD), Note: "SD from round to round"})
 	}
 	return out
-}
-
-// firstMetrics are those of the first screen, besides the primary one.
-var firstMetrics = []string{"p50_ttft", "p99_ttft", "p50_tpot", "p99_tpot", "p99_e2e", "p50_session_time",
-	"output_tokens_per_s", "error_rate"}
-
-func (c *Comparison) firstTable() *doc.Table {
-	t := &doc.Table{Caption: "Medians over the rounds; * is significant", Head: []string{"", textpage.Plain(c.A)},
-		Align: []doc.Align{doc.Left, doc.Right}}
-	if c.Kind != kindRounds {
-		t.Caption = ""
-	}
-	for i := range c.Versus {
-		t.Head, t.Align = append(t.Head, textpage.Plain(c.Versus[i].B), "change"),
-			append(t.Align, doc.Right, doc.Right)
-	}
-	for _, m := range c.Versus[0].metricsInOrder() {
-		if !m.Primary && !slices.Contains(firstMetrics, m.Metric) {
-			continue
-		}
-		row := []string{m.titled(), valueOf(m, m.A)}
-		for i := range c.Versus {
-			value, change := "–", "–"
-			for j := range c.Versus[i].Metrics {
-				if o := &c.Versus[i].Metrics[j]; o.Metric == m.Metric {
-					if value = valueOf(o, o.B); o.Change != nil {
-						change = signed(o.Change.Estimate) + o.unit()
-					}
-					if o.Significant || o.Regressed {
-						change += " *"
-					}
-				}
-			}
-			row = append(row, value, change)
-		}
-		t.Rows = append(t.Rows, row)
-	}
-	return t
 }
 
 // drawnSpread is the latency that the primary metric is of; TTFT where it is of none.
@@ -298,9 +264,10 @@ func (c *Comparison) sections(v *Versus) []doc.Section {
 	head, rows := c.table(v)
 	main := doc.Section{Title: c.named(v.B) + " against " + c.named(c.A),
 		Text:   append(append([]string{v.Text}, c.reading()...), c.planned()...),
-		Tables: []doc.Table{{Caption: "Metrics", Head: head, Rows: rows}}}
-	if head, rows := c.resampledTable(v, false); len(rows) > 0 {
-		main.Tables = append(main.Tables, doc.Table{Caption: "Resampled by session", Head: head, Rows: rows})
+		Tables: []doc.Table{{Caption: "Metrics", Head: head, Rows: rows, Align: doc.FiguresOf(len(head))}}}
+	if head, rows := c.resampledTable(v); len(rows) > 0 {
+		main.Tables = append(main.Tables, doc.Table{Caption: "Resampled by session", Head: head, Rows: rows,
+			Align: doc.FiguresOf(len(head))})
 	}
 	if c.Kind != kindRounds {
 		return []doc.Section{main}

@@ -195,7 +195,8 @@ func TestComparisonByPlan(t *testing.T) {
 	}
 	plan.Pilot, plan.SD = 6, trace.Ptr(0.02)
 	var text bytes.Buffer
-	if err := WriteText(&text, compared(t, arms(8, 1.2), Options{Plan: &plan}), textpage.Options{Details: true}); err != nil || !strings.Contains(strings.Join(strings.Fields(text.String()), " "), "The plan: TTFT p50 decides; it varies by 2.0 % over 6 pilot rounds. Being significantly worse in p50, p95 or p99 of TTFT, TPOT, ITL, E2E or session time, or more errors, decides too. At most 16 rounds, and fewer if it is decided after 8 or 12.") {
+	planned := compared(t, arms(8, 1.2), Options{Plan: &plan})
+	if err := planned.Document().WriteText(&text, textpage.Options{Details: true}); err != nil || !strings.Contains(strings.Join(strings.Fields(text.String()), " "), "The plan: TTFT p50 decides; it varies by 2.0 % over 6 pilot rounds. Being significantly worse in p50, p95 or p99 of TTFT, TPOT, ITL, E2E or session time, or more errors, decides too. At most 16 rounds, and fewer if it is decided after 8 or 12.") {
 		t.Errorf("%v\n%s", err, &text)
 	}
 	if _, err := Arms(arms(17, 1), Options{Plan: &plan}); err == nil || !strings.Contains(err.Error(), "at most 16 rounds") {

@@ -107,6 +107,11 @@ const (
 	Right              // for numbers
 )
 
+// FiguresOf aligns so many columns, of names first and then of figures.
+func FiguresOf(columns int) []Align {
+	return append([]Align{Left}, slices.Repeat([]Align{Right}, columns-1)...)
+}
+
 // A Plot shows its series on common axes.
 type Plot struct {
 	Title  string

@@ -149,6 +149,7 @@ func HelpList[T any](items []T, width int, entry func(T) (name, about string)) s
 // WriteJSON writes v as indented JSON.
 func WriteJSON(w io.Writer, v any) error {
 	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	return enc.Encode(v)
 }

@@ -1,110 +1,58 @@
 package compare
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
+	"slices"
 	"strconv"
 	"strings"
 
 	"reprise/replay/figure"
-	"reprise/trace"
 	"reprise/trace/doc"
 	"reprise/trace/textpage"
 )
 
-// WriteJSON writes the comparison as indented JSON with a line feed at
-// its end.
-func WriteJSON(w io.Writer, c Comparison) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(c)
-}
+// firstMetrics are those of the first screen, besides the ones that decide.
+var firstMetrics = []string{"p50_ttft", "p99_ttft", "p50_tpot", "p99_tpot", "p99_e2e", "p50_session_time",
+	"output_tokens_per_s", "error_rate"}
 
-// WriteText writes the comparison for people: for each arm the decision, then the
-// metrics that differ and the primary one, in [textpage.AnswerLines] lines for one arm.
-// With details it writes all metrics, how to read them, and the warnings.
-func WriteText(w io.Writer, c Comparison, o textpage.Options) error {
-	p := textpage.New(o)
-	for i := range c.Versus {
-		v := &c.Versus[i]
-		p.Line("", v.Text)
-		if also := v.otherMetricsText(); also != "" {
-			p.Line("  ", also)
-		}
-	}
-	if says := c.trust(); says != "" {
-		p.Line("", says)
-	}
-	if tier := trace.TierNote("comparison", c.Tier); tier != "" {
-		p.Line("", tier)
-	}
-	if o.Details {
-		c.writeDetails(p)
-	} else {
-		c.writeAnswer(p, o.Rest)
-	}
-	_, err := p.WriteTo(w)
-	return err
-}
-
-// An answer has so many metrics of each arm.
-const (
-	answerMetrics = 8
-	leastMetrics  = 4 // however much there is to warn of
-)
-
-// writeAnswer writes the first metrics of each arm, fewer of them where there is much to warn of,
-// the warnings, and where the rest is.
-func (c *Comparison) writeAnswer(p *textpage.Page, rest string) {
-	foot := textpage.New(textpage.Options{Width: p.Width()})
-	for _, warning := range c.Warnings {
-		foot.Line("warning: ", warning.Text)
-	}
-	foot.Line("", rest)
-	room := textpage.AnswerLines - p.Lines() - foot.Lines() - 2 - 3*len(c.Versus)
-	most := min(max(room/max(len(c.Versus), 1), leastMetrics), answerMetrics)
-	for i := range c.Versus {
-		v := &c.Versus[i]
-		head, rows := c.table(v)
-		more := max(0, len(rows)-most)
-		rows = rows[:len(rows)-more]
-		for j := range rows {
-			rows[j] = rows[j][:4]
-		}
-		p.Blank()
-		p.Columns(head[:4], rows)
-		if more > 0 {
-			p.Line("", fmt.Sprintf("and %s", doc.Many(int64(more), "more metric")))
-		}
-	}
-	p.Blank()
-	p.Append(foot)
-}
-
-// writeDetails writes all metrics, how to read them, and the warnings.
-func (c *Comparison) writeDetails(p *textpage.Page) {
-	for i := range c.Versus {
-		v := &c.Versus[i]
-		head, rows := c.table(v)
-		p.Table(v.B+" against "+c.A, head, rows)
-		head, rows = c.resampledTable(v, c.Kind == kindRounds)
-		p.Table("Resampled by session", head, rows)
-	}
-	p.Blank()
-	for _, says := range c.reading() {
-		p.Line("  ", says)
-	}
+// firstTable has what most look for, of every arm: first what differs.
+func (c *Comparison) firstTable() *doc.Table {
+	t := &doc.Table{Head: []string{"", textpage.Plain(c.A)}}
 	if c.Kind == kindRounds {
-		p.Line("  ", "Intervals from resampling of the metrics that do not differ are in the JSON and on the page.")
+		t.Caption = "Medians over the rounds; * is significant"
 	}
-	for _, says := range c.planned() {
-		p.Line("  ", says)
+	for i := range c.Versus {
+		t.Head = append(t.Head, textpage.Plain(c.Versus[i].B), "change")
 	}
-	for _, warning := range c.Warnings {
-		p.Line("warning: ", warning.Text)
+	t.Align = doc.FiguresOf(len(t.Head))
+
+	for _, m := range c.Versus[0].metricsInOrder() {
+		if !m.Primary && m != c.Versus[0].deciding() && !slices.Contains(firstMetrics, m.Metric) {
+			continue
+		}
+		row := []string{m.titled(), valueOf(m, m.A)}
+		for i := range c.Versus {
+			value, change := "–", "–"
+			if o := c.Versus[i].metric(m.Metric); o != nil {
+				value, change = valueOf(o, o.B), changeOf(o, o.Change)
+				if o.Significant || o.Regressed {
+					change += " *"
+				}
+			}
+			row = append(row, value, change)
+		}
+		t.Rows = append(t.Rows, row)
 	}
+	return t
+}
+
+// metric finds a metric by its name, nil where the arm has none of it.
+func (v *Versus) metric(name string) *Contrast {
+	i := slices.IndexFunc(v.Metrics, func(m Contrast) bool { return m.Metric == name })
+	if i < 0 {
+		return nil
+	}
+	return &v.Metrics[i]
 }
 
 // table has one row for each metric.
@@ -140,12 +88,11 @@ func (c *Comparison) table(v *Versus) (head []string, rows [][]string) {
 	return head, rows
 }
 
-// resampledTable has the intervals from resampling; with found, only those of the
-// primary metric and of the metrics that differ.
-func (c *Comparison) resampledTable(v *Versus, found bool) (head []string, rows [][]string) {
+// resampledTable has the intervals from resampling.
+func (c *Comparison) resampledTable(v *Versus) (head []string, rows [][]string) {
 	head = []string{"", textpage.Plain(c.A), textpage.Plain(v.B), "change"}
 	for _, m := range v.metricsInOrder() {
-		if r := m.Resampled; r != nil && (!found || m.Primary || m.Significant) {
+		if r := m.Resampled; r != nil {
 			rows = append(rows, []string{m.Label, bounded(r.A, m.Unit), bounded(r.B, m.Unit), changeOf(m, r.Change)})
 		}
 	}
