@@ -92,7 +92,7 @@ func (f *calibrateFlags) run(cmd *cobra.Command, args []string) error {
 	if f.asJSON {
 		return cli.WriteJSON(cmd.OutOrStdout(), c)
 	}
-	return c.WriteText(cmd.OutOrStdout(), cli.TextOptions(cmd, "Every figure: --details."))
+	return c.Document().WriteText(cmd.OutOrStdout(), cli.TextOptions(cmd, "Every figure: --details."))
 }
 
 // readRecords reads the results of paths. A directory means all results in it.
@@ -212,7 +212,7 @@ func (f *validateFlags) run(cmd *cobra.Command, args []string) error {
 	if f.asJSON {
 		err = cli.WriteJSON(cmd.OutOrStdout(), v)
 	} else {
-		err = v.WriteText(cmd.OutOrStdout(), cli.TextOptions(cmd, "Every load: --details."))
+		err = v.Document().WriteText(cmd.OutOrStdout(), cli.TextOptions(cmd, "Every load: --details."))
 	}
 	switch {
 	case err != nil:

@@ -12,7 +12,6 @@ import (
 
 	"reprise/replay/engine"
 	"reprise/trace/doc"
-	"reprise/trace/textpage"
 )
 
 // A Design is the loads that the records lack for a good fit: those that make the
@@ -285,26 +284,4 @@ func narrower(before, after []float64) float64 {
 		}
 	}
 	return sum / float64(max(n, 1))
-}
-
-// write says which loads are missing.
-func (d *Design) write(p *textpage.Page, o textpage.Options) {
-	if len(d.Commands) == 0 {
-		if len(d.Why) == 0 {
-			p.Line("", "No load is missing.")
-			return
-		}
-		p.Line("", "Not known well: "+strings.Join(d.Why, "; ")+".")
-		return
-	}
-	p.Line("", "Missing loads: "+strings.Join(d.Why, "; ")+". These would tell:")
-	commands := d.Commands
-	if !o.Details {
-		commands = commands[:1]
-	}
-	for _, line := range commands { // in two lines, so that both can be copied
-		where, rates, _ := strings.Cut(line, " --rates ")
-		p.Line("  ", where+" \\")
-		p.Line("    ", "--rates "+rates)
-	}
 }

@@ -32,7 +32,7 @@
 //   - design.go: the loads that are missing
 //   - file.go: the file of an engine
 //   - validate.go: later runs held against an engine
-//   - text.go: a calibration and a validation for people
+//   - document.go: a calibration and a validation as documents
 //
 // Exported names may change in any release.
 package calibrate

@@ -49,7 +49,7 @@ func TestValidationHoldsAgainstLimitAndSpread(t *testing.T) {
 		t.Fatalf("of an engine with steps half as long again: %+v, %v", v, err)
 	}
 	var b strings.Builder
-	if err := v.WriteText(&b, textpage.Options{Width: 80}); err != nil {
+	if err := v.Document().WriteText(&b, textpage.Options{Width: 80}); err != nil {
 		t.Fatal(err)
 	}
 	if lines := strings.Count(b.String(), "\n"); lines > textpage.AnswerLines || !strings.HasPrefix(b.String(), "The engine predicts these runs not within 10 % or twice the spread between them;") || !strings.Contains(b.String(), "beyond") {

@@ -62,6 +62,8 @@ type Note struct {
 	Text  string
 	Word  string   // in place of the level's: Note, Good, Warning or Problem
 	Items []string // a list under the text
+	// Commands are shell commands under the text, written so that they can be copied.
+	Commands []string
 	Fits  bool     // the short text has it where there is room, and else counts it
 }
 

@@ -68,6 +68,9 @@ func (m *markdown) notes(notes []Note) {
 		for _, item := range notes[i].Items {
 			m.WriteString("  - " + textpage.Plain(item) + "\n")
 		}
+		for _, command := range notes[i].Commands {
+			m.WriteString("\n  ```\n  " + textpage.Plain(command) + "\n  ```\n")
+		}
 	}
 	if len(notes) > 0 {
 		m.WriteString("\n")

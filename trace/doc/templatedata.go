@@ -31,7 +31,7 @@ type view struct {
 
 type noteView struct {
 	Class, Sign, Word, Text string
-	Items                   []string
+	Items, Commands         []string
 }
 
 // A label is text that links to the definition of its term, if it has one.
@@ -201,7 +201,8 @@ func newNotes(notes []Note) []noteView {
 	var out []noteView
 	for _, n := range notes {
 		l := levels[n.Level]
-		v := noteView{Class: l.class, Sign: l.sign, Word: cmp.Or(n.Word, l.word), Text: whole(n.Text)}
+		v := noteView{Class: l.class, Sign: l.sign, Word: cmp.Or(n.Word, l.word), Text: whole(n.Text),
+			Commands: n.Commands}
 		for _, item := range n.Items {
 			v.Items = append(v.Items, whole(item))
 		}
