@@ -91,7 +91,7 @@ func (d *demo) run() error {
 	cli.Notef(d.cmd, "")
 	answer := cli.TextOptions(d.cmd, "")
 	answer.Lines = textpage.Screen - 8 // the stages, a blank line, the last one, and one of make demo
-	if err := report.WriteText(d.cmd.OutOrStdout(), d.summary, answer); err != nil {
+	if err := report.Page(d.summary).WriteText(d.cmd.OutOrStdout(), answer); err != nil {
 		return err
 	}
 	cli.Notef(d.cmd, "Done in %.0f s. Open %s in a browser.", time.Since(begin).Seconds(), d.path("report.html"))

@@ -211,7 +211,7 @@ func (f *reportFlags) write(cmd *cobra.Command, path string, s report.Summary) e
 		if cmd.Name() == "replay" { // which said before what the endpoint is
 			o.Lines = textpage.AnswerLines - 3
 		}
-		return report.WriteText(w, s, o)
+		return report.Page(s).WriteText(w, o)
 	})
 	if tier := trace.TierNote("file", s.Run.Tier); tier != "" &&
 		(f.format == formatVLLM || f.format == formatCSV || f.VLLM.Saves()) {
@@ -380,9 +380,9 @@ func (f *reportFlags) reportRuns(cmd *cobra.Command, paths []string) error {
 	}
 	err = cli.WriteOutputMode(cmd, f.out, trace.TierMode(report.Tier(runs)), func(w io.Writer) error {
 		if f.AsJSON || f.format == formatJSON {
-			return report.WriteJSONRuns(w, runs)
+			return cli.WriteJSON(w, runs)
 		}
-		return report.WriteTextRuns(w, runs,
+		return report.Overlay(runs).WriteText(w,
 			cli.TextOptions(cmd, "All figures: --details. Page with plots: --html FILE."))
 	})
 	if err != nil {

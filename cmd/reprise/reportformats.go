@@ -31,8 +31,8 @@ type summaryFormat struct {
 
 // summaryFormats are those that take nothing but the summary.
 var summaryFormats = []summaryFormat{
-	{formatJSON, report.WriteJSON},
-	{"markdown", report.WriteMarkdown},
+	{formatJSON, func(w io.Writer, s report.Summary) error { return cli.WriteJSON(w, s) }},
+	{formatMarkdown, func(w io.Writer, s report.Summary) error { return report.Page(s).WriteMarkdown(w) }},
 	{formatCSV, report.WriteCSV},
 	{"junit", report.WriteJUnit},
 	{"prometheus", report.WritePrometheus},
@@ -87,17 +87,16 @@ func (f *reportFlags) decided(cmd *cobra.Command, paths []string) error {
 		runs = append(runs, run)
 	}
 	mode := trace.TierMode(report.TierOfTried(runs))
-	d := report.Decision{Why: f.why, PricePerGPUHour: price}
+	p, err := report.DecisionPage(runs, report.Decision{Why: f.why, PricePerGPUHour: price})
+	if err != nil {
+		return err
+	}
 	if f.HTML != "" {
-		p, err := report.DecisionPage(runs, d)
-		if err != nil {
-			return err
-		}
 		if err := trace.WriteFile(f.HTML, mode, p.Write); err != nil {
 			return err
 		}
 	}
-	err = cli.WriteOutputMode(cmd, f.out, mode, func(w io.Writer) error { return report.WriteDecision(w, runs, d) })
+	err = cli.WriteOutputMode(cmd, f.out, mode, p.WriteMarkdown)
 	if err != nil || accepted {
 		return err
 	}

@@ -370,7 +370,7 @@ func TestContractIsShown(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got, says)
 	}
 	var text bytes.Buffer
-	if err := report.WriteText(&text, s, textpage.Options{Details: true}); err != nil {
+	if err := report.Page(s).WriteText(&text, textpage.Options{Details: true}); err != nil {
 		t.Fatal(err)
 	}
 	for _, line := range strings.Split(text.String(), "\n") {

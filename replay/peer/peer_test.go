@@ -200,7 +200,7 @@ func TestPeerWriters(t *testing.T) {
 		}
 		s.Peer = &p
 		var text, data, html bytes.Buffer
-		if err := report.WriteText(&text, s, textpage.Options{Details: true}); err != nil {
+		if err := report.Page(s).WriteText(&text, textpage.Options{Details: true}); err != nil {
 			t.Fatal(err)
 		}
 		for _, line := range strings.Split(text.String(), "\n") {
@@ -211,7 +211,7 @@ func TestPeerWriters(t *testing.T) {
 				t.Errorf("control characters in %q", line)
 			}
 		}
-		if err := report.WriteJSON(&data, s); err != nil {
+		if err := json.NewEncoder(&data).Encode(s); err != nil {
 			t.Fatal(err)
 		}
 		if err := report.Page(s).Write(&html); err != nil {

@@ -1,10 +1,8 @@
 package report
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"slices"
@@ -13,9 +11,7 @@ import (
 	"unicode/utf8"
 
 	"reprise/replay/result"
-	"reprise/trace"
 	"reprise/trace/doc"
-	"reprise/trace/textpage"
 )
 
 // A Tried is a run of a tuning, with what tells its results from others'.
@@ -39,73 +35,7 @@ func (t *Tried) Accepted() bool {
 	return t.Summary.Verdict.Trustworthy && (c == nil || c.Holds)
 }
 
-// WriteDecision writes one page of Markdown on which settings a tuning accepted and
-// rejected, by what target, with the latencies and the cost of each.
-func WriteDecision(w io.Writer, runs []Tried, d Decision) error {
-	var b bytes.Buffer
-	b.WriteString("# Decision record\n")
-	for i := range runs {
-		if tier := trace.TierNote("record", runs[i].Summary.Run.Tier); tier != "" {
-			b.WriteString("\n" + inMarkdown(tier) + "\n")
-			break
-		}
-	}
-	for i := range runs {
-		if warning := Warned(runs[i].Summary.Run.PresetWarning, runs[i].Summary.Run.Extrapolates); warning != "" {
-			b.WriteString("\n" + inMarkdown("Warning: "+runs[i].Name+": "+textpage.Plain(warning)) + ".\n")
-		}
-	}
-	part := func(name string) { b.WriteString("\n## " + name + "\n\n") }
-	part("Target")
-	for _, line := range target(runs) {
-		if runs[0].Summary.Contract != nil {
-			b.WriteString("- ")
-		}
-		b.WriteString(inMarkdown(line) + "\n")
-	}
-	part("Settings")
-	best, rule := chosen(runs)
-	for i := range runs {
-		b.WriteString("- **" + inMarkdown(runs[i].Name) + "**: " +
-			inMarkdown(runs[i].outcome(i == best && len(runs) > 1)) + "\n")
-	}
-	b.WriteString("\n" + rule + "\n")
-	head := []string{"setting"}
-	for i := range runs {
-		head = append(head, runs[i].Name)
-	}
-	rows, err := differingSettings(runs)
-	if err != nil {
-		return err
-	}
-	markdownTable(&b, "What differs", head, rows)
-	if len(rows) == 0 && len(runs) > 1 {
-		b.WriteString("\nThe results do not say what differs between the runs.\n")
-	}
-	part("Figures")
-	markdownTable(&b, "", head, decisionFigures(runs))
-	part("Cost")
-	for _, c := range costs(runs, d) {
-		if c.run == "" {
-			b.WriteString("\n" + inMarkdown(c.says) + "\n")
-			continue
-		}
-		b.WriteString("- **" + inMarkdown(c.run) + "**: " + inMarkdown(c.says) + "\n")
-	}
-	part("Rationale")
-	b.WriteString(inMarkdown(rationale(runs, d, best)) + "\n")
-	part("Provenance")
-	markdownTable(&b, "", head, provenance(runs))
-	_, err = w.Write(b.Bytes())
-	return err
-}
-
-// outcome is whether a setting is accepted, all reasons why not, and by which limits where they
-// are not the usual ones.
-func (t *Tried) outcome(preferred bool) string {
-	return t.Summary.Verdict.Loosened.Beside(t.verdict(preferred))
-}
-
+// verdict is whether a setting is accepted, and all reasons why not.
 func (t *Tried) verdict(preferred bool) string {
 	switch s := &t.Summary; {
 	case !s.Verdict.Trustworthy:
@@ -399,11 +329,10 @@ func provenance(runs []Tried) [][]string {
 	}{
 		{"results", func(t *Tried) string {
 			return t.Digest
-		}}, {"note", func(t *Tried) string { return t.Summary.Run.Note }}, {"workload",
-			func(t *Tried) string { return t.Summary.Run.Workload }},
-		{"seed", func(t *Tried) string { return t.Summary.Run.Seed }}, {"started",
-			func(t *Tried) string { return t.Summary.Run.Started }},
-		{"reprise", func(t *Tried) string { return t.Summary.Run.Version }},
+		}},
+		{"note", func(t *Tried) string { return t.Summary.Run.Note }},
+		{"workload", func(t *Tried) string { return t.Summary.Run.Workload }},
+		{"seed", func(t *Tried) string { return t.Summary.Run.Seed }},
 	} {
 		row := []string{f.name}
 		for i := range runs {
@@ -411,15 +340,14 @@ func provenance(runs []Tried) [][]string {
 		}
 		rows = append(rows, row)
 	}
-	before := len(rows)
 	for i := range runs {
-		for _, r := range environmentRows(&runs[i].Summary.Run) {
-			at := slices.IndexFunc(rows[before:], func(row []string) bool { return row[0] == r[0] })
+		for _, f := range Made(runs[i].Summary) {
+			at := slices.IndexFunc(rows, func(row []string) bool { return row[0] == f.Label })
 			if at < 0 {
-				at = len(rows) - before
-				rows = append(rows, append([]string{r[0]}, make([]string, len(runs))...))
+				at = len(rows)
+				rows = append(rows, append([]string{f.Label}, make([]string, len(runs))...))
 			}
-			rows[before+at][i+1] = r[1]
+			rows[at][i+1] = f.Value
 		}
 	}
 	return rows

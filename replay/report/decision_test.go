@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"errors"
 	"reflect"
 	"strings"
 	"testing"
@@ -30,7 +31,8 @@ func tried(t *testing.T) []Tried {
 func decision(t *testing.T, runs []Tried, d Decision) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := WriteDecision(&b, runs, d); err != nil {
+	p, err := DecisionPage(runs, d)
+	if err := errors.Join(err, p.WriteMarkdown(&b)); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -43,8 +45,8 @@ func TestDecision(t *testing.T) {
 	out := decision(t, runs, Decision{Why: "the <budget> is spent", PricePerGPUHour: 2})
 	perS := *runs[0].Summary.Throughput.OutputTokensPerS
 	for _, want := range []string{
-		"**r1.parquet**: accepted, and preferred\n", "**r2.parquet**: rejected, since it cannot be trusted", "| environment.deployment.engine\\_flags | --max-num-seqs 256 | --max-num-seqs 512 |",
-		"**r1.parquet**: " + doc.Number(16.0/3600/perS*1e6) + " per million output tokens at this load, 100 requests/s (8 GPUs, 2 each per hour)", "**r2.parquet**: not known, since the run cannot be trusted", "the &lt;budget&gt; is spent", "sha256:abc",
+		"r1.parquet: accepted, and preferred\n", "r2.parquet: rejected, since it cannot be trusted", "| environment.deployment.engine\\_flags | --max-num-seqs 256 | --max-num-seqs 512 |",
+		"| r1.parquet | " + doc.Number(16.0/3600/perS*1e6) + " per million output tokens at this load, 100 requests/s (8 GPUs, 2 each per hour)", "| r2.parquet | not known, since the run cannot be trusted", "the &lt;budget&gt; is spent", "sha256:abc",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not in\n%s", want, out)
@@ -65,18 +67,18 @@ func TestDecisionByContract(t *testing.T) {
 			{Clause: "p50 ttft <= 1s", Outcome: []string{Fails, Holds}[i], Measured: &v, Allowed: 1000, Unit: "ms"}}}
 	}
 	out := decision(t, runs, Decision{})
-	for _, want := range []string{"- p50 ttft <= 1s", "**r1.parquet**: rejected: ", "**r2.parquet**: accepted, and preferred", "r2.parquet keeps to the contract, which is the stopping rule."} {
+	for _, want := range []string{"Target: p50 ttft <= 1s", "r1.parquet: rejected: ", "r2.parquet: accepted, and preferred", "r2.parquet keeps to the contract, which is the stopping rule."} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not in\n%s", want, out)
 		}
 	}
 	runs[1].Summary.Contract.Holds = false
-	if out := decision(t, runs, Decision{}); !strings.Contains(out, "no run keeps to the contract") || strings.Contains(out, "preferred\n") {
+	if out := decision(t, runs, Decision{}); !strings.Contains(out, "no run keeps to the contract") || strings.Contains(out, "accepted, and preferred") {
 		t.Errorf("nothing is accepted:\n%s", out)
 	}
 	// A contract that cannot be judged says nothing against the setting.
 	runs[0].Summary.Contract = &ContractResult{Clauses: []ClauseResult{{Clause: "p50 ttft <= 1s", Outcome: Unjudged, Why: "few requests"}}}
-	if out := decision(t, runs, Decision{}); !strings.Contains(out, "**r1.parquet**: not judged: ") || strings.Contains(out, "**r1.parquet**: rejected") {
+	if out := decision(t, runs, Decision{}); !strings.Contains(out, "r1.parquet: not judged: ") || strings.Contains(out, "r1.parquet: rejected") {
 		t.Errorf("a contract that is not judged:\n%s", out)
 	}
 }
@@ -94,7 +96,7 @@ func TestDecisionCost(t *testing.T) {
 	}
 	v := 1500.0
 	runs[1].Summary.Contract = &ContractResult{Judged: true, Clauses: []ClauseResult{{Clause: "p50 ttft <= 1s", Outcome: Fails, Measured: &v, Allowed: 1000, Unit: "ms"}}}
-	if out := decision(t, runs, Decision{PricePerGPUHour: 2}); strings.Contains(out, same) || !strings.Contains(out, "**r2.parquet**: none at this load, where it is rejected: it takes more GPUs\n") {
+	if out := decision(t, runs, Decision{PricePerGPUHour: 2}); strings.Contains(out, same) || !strings.Contains(out, "| r2.parquet | none at this load, where it is rejected: it takes more GPUs |\n") {
 		t.Errorf("one is rejected:\n%s", out)
 	}
 }

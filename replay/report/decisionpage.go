@@ -14,9 +14,9 @@ func TierOfTried(runs []Tried) string {
 	return trace.Strictest(runs, func(r *Tried) string { return r.Summary.Run.Tier })
 }
 
-// DecisionPage is the record of a tuning for a browser, with what [WriteDecision] writes:
-// the preferred setting as the headline, and on the first screen what was accepted and
-// rejected, the main figures and the distributions of all runs.
+// DecisionPage is the record of a tuning: which settings it accepted and rejected, by what target, with the latencies
+// and the cost of each. The preferred setting is the headline; the first screen has what was accepted and rejected, the
+// main figures and the distributions of all runs.
 func DecisionPage(runs []Tried, d Decision) (*doc.Document, error) {
 	differ, err := differingSettings(runs)
 	if err != nil {
@@ -25,7 +25,7 @@ func DecisionPage(runs []Tried, d Decision) (*doc.Document, error) {
 	best, rule := chosen(runs)
 	p := &doc.Document{Title: "Decision record", Lead: "Target: " + strings.Join(target(runs), "; ")}
 	p.Headline = decisionHeadline(runs, best)
-	head, right := []string{""}, []doc.Align{doc.Left}
+	head := []string{"setting"}
 	why := []string{rationale(runs, d, best)}
 	cdfOf := cdf("TTFT distribution", "From when a request was due. A curve further to the left is faster.", "TTFT")
 	for i := range runs {
@@ -46,16 +46,16 @@ func DecisionPage(runs []Tried, d Decision) (*doc.Document, error) {
 			p.Notes = append(p.Notes,
 				doc.Note{Level: doc.Warn, Text: textpage.Plain(runs[i].Name) + ": " + textpage.Plain(w)})
 		}
-		head, right = append(head, textpage.Plain(runs[i].Name)), append(right, doc.Right)
+		head = append(head, textpage.Plain(runs[i].Name))
 		s := runs[i].Summary.Series.TTFTDue
 		s.Name = textpage.Plain(runs[i].Name)
 		cdfOf.Series = append(cdfOf.Series, s)
 	}
-	p.Tag = trace.TierNote("page", TierOfTried(runs))
+	p.Tag = trace.TierNote("record", TierOfTried(runs))
 	if drawn := doc.Drawn(cdfOf); len(drawn) > 0 {
 		p.Plot = &drawn[0]
 	}
-	rows := decisionFigures(runs)
+	rows, right := decisionFigures(runs), doc.FiguresOf(len(head))
 	p.Table = &doc.Table{Head: head, Align: right}
 	for i, row := range differ {
 		if i < 3 {
@@ -92,6 +92,9 @@ func DecisionPage(runs []Tried, d Decision) (*doc.Document, error) {
 		{Title: "Rationale", Text: why}, cost, settings,
 		{Title: "Figures", Tables: []doc.Table{{Head: head, Rows: rows, Align: right}}},
 		{Title: "Provenance", Tables: []doc.Table{{Head: head, Rows: provenance(runs)}}},
+	}
+	for i := range p.Sections {
+		p.Sections[i].Asked = true // a record is read whole
 	}
 	return p, nil
 }

@@ -52,7 +52,7 @@ func fullSummary(t *testing.T) (Summary, []string) {
 	var s Summary
 	filled(reflect.ValueOf(&s).Elem())
 	var doc bytes.Buffer
-	if err := WriteJSON(&doc, s); err != nil {
+	if err := writeJSON(&doc, s); err != nil {
 		t.Fatal(err)
 	}
 	var v any

@@ -12,10 +12,8 @@
 //     judges them.
 //  4. It says what may be behind the figures: each [Diagnosis] names figures and a possible
 //     cause, and the measurement that would confirm it.
-//  5. Thin writers write the [Summary]: [WriteJSON] for programs,
-//     [WriteText] for a terminal, [Page] for a browser. None of them computes
-//     a number of its own, so they cannot disagree. [Overlay], [WriteTextRuns] and
-//     [WriteJSONRuns] put several runs beside each other.
+//  5. [Page] lays the [Summary] out, and [Overlay] several of them beside each other, as one document for a terminal,
+//     a browser and Markdown. No writer computes a number of its own, so they cannot disagree.
 //  6. What needs further passes over the results stands beside the summary:
 //     [SummariseSteady] reads two columns for the stretch without ramp and drain, and
 //     then all of the results once; package peer reads the recording under the
@@ -89,21 +87,19 @@
 //   - explain.go, explainvalues.go: report --explain: finding a number by its name, names
 //     alike, the list of names; its value in a run, and how many requests it rests on
 //   - rows.go: the rows of tables that text, page and Markdown share: schedule, errors,
-//     lengths, classes, tokens per GPU; the line on the verdict; text from files made safe to
-//     print
-//   - text.go: the report for a terminal: widths, wrapping, grids; the table of the run
+//     lengths, classes, tokens per GPU
+//   - overview.go: the table of the run: what was asked of the server, and what it did
 //   - page.go: the report as a page: its first screen (verdict, key figures, latencies, the
 //     main plot), the order of its sections, provenance, notes
 //   - plots.go: the charts of a page, and the sentences above them
-//   - overlay.go: several runs in one report, as text, JSON or page: differences,
+//   - overlay.go: several runs in one report: differences,
 //     distributions laid over each other, tokens per GPU against tokens per user
 //   - limits.go: the limits of a verdict, which of them are loosened, and how that is said
-//   - markdown.go: the report as GitHub's Markdown
 //   - csv.go: the report as CSV
 //   - junit.go: checks and clauses as JUnit XML
 //   - prometheus.go: the report in Prometheus' text format, and the push to a Pushgateway
 //   - decision.go, decisionpage.go: the record of a tuning: settings accepted and rejected,
-//     those that differ, latencies and cost, as Markdown and as a page
+//     those that differ, latencies and cost
 //
 // Exported names may change in any release.
 package report

@@ -12,29 +12,6 @@ import (
 	"reprise/trace/textpage"
 )
 
-// environmentRows say where a run was measured: name and value. What is not known has
-// no row.
-func environmentRows(r *result.Run) [][]string {
-	var rows [][]string
-	add := func(label string, parts ...string) {
-		if value := joined(parts...); value != "" {
-			rows = append(rows, []string{label, value})
-		}
-	}
-	e := r.Environment
-	if e == nil {
-		return nil
-	}
-	add("Engine", engineParts(r)...)
-	add("Model", modelParts(r)...)
-	add("GPUs", gpuParts(e)...)
-	if d := e.Deployment; d != nil {
-		add("Engine's flags", d.EngineFlags)
-	}
-	add("Client", hostParts(&e.Host)...)
-	return rows
-}
-
 // joined puts commas between what is not empty.
 func joined(parts ...string) string {
 	var out []string

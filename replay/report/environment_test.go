@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -27,35 +28,42 @@ func fullEnvironment() *result.Environment {
 	}
 }
 
-func TestEnvironmentRows(t *testing.T) {
+// made are the facts of where a run was made that tests of its environment hold.
+func made(run result.Run) (rows [][]string) {
+	for _, f := range Made(Summary{Run: run}) {
+		if slices.Contains([]string{"Engine", "Model", "GPUs", "Engine's flags", "Client"}, f.Label) {
+			rows = append(rows, []string{f.Label, f.Value})
+		}
+	}
+	return rows
+}
+
+func TestEnvironment(t *testing.T) {
 	run := result.Run{Load: result.Load{Model: "m"}, Environment: fullEnvironment()}
 	want := [][]string{
-		{"Engine", "vllm 0.11.0 (as given), vllm 0.11.0 (as the server says)"},
-		{"Model", "m, 70B parameters, fp8, TP 8, PP 1"},
 		{"GPUs", "8 × H100, 80 GB each, NVLink, as given"},
-		{"Engine's flags", "--max-num-seqs 256"},
 		{"Client", "linux/amd64, AMD EPYC 7543, 64 cores, 256 GiB, limited to 2.5 cores, limited to 4 GiB, kernel 6.8.0, go1.26.0"},
+		{"Engine", "vllm 0.11.0 (as given), vllm 0.11.0 (as the server says)"},
+		{"Engine's flags", "--max-num-seqs 256"},
+		{"Model", "m, 70B parameters, fp8, TP 8, PP 1"},
 	}
-	if got := environmentRows(&run); !reflect.DeepEqual(got, want) {
+	if got := made(run); !reflect.DeepEqual(got, want) {
 		t.Errorf("%q", got)
 	}
 	run.Environment.Deployment = nil
 	run.Environment.Servers[0].Models[0].Parameters = 494032768
 	want = [][]string{
+		{"GPUs", "8 × NVIDIA H100, 80 GiB each, 700 W each at most, driver 550.54, of the client's host, where the server is too"},
+		want[1],
 		{"Engine", "vllm 0.11.0 (as the server says)"},
 		{"Model", "m, 494M parameters"},
-		{"GPUs", "8 × NVIDIA H100, 80 GiB each, 700 W each at most, driver 550.54, of the client's host, where the server is too"},
-		want[4],
 	}
-	if got := environmentRows(&run); !reflect.DeepEqual(got, want) {
+	if got := made(run); !reflect.DeepEqual(got, want) {
 		t.Errorf("%q", got)
 	}
 	run.Environment.Servers = []result.ServerModels{{Version: "7", Models: []result.ServedModel{{ID: "m", OwnedBy: "vllm"}}}}
-	if got := environmentRows(&run)[0][1]; got != "version 7 (as the server says)" {
+	if got := made(run)[2][1]; got != "version 7 (as the server says)" {
 		t.Errorf("the owner of a model is taken for the engine: %s", got)
-	}
-	if got := environmentRows(&result.Run{Load: result.Load{Model: "m"}}); got != nil {
-		t.Errorf("a file without an environment: %q", got)
 	}
 }
 
@@ -66,7 +74,7 @@ func TestEnvironmentShown(t *testing.T) {
 	run.Environment.Deployment.EngineFlags = strings.Repeat("--flag \x1b ", 50)
 	s := summarise(t, run, opts, results...)
 	var text, html bytes.Buffer
-	if err := WriteText(&text, s, textpage.Options{Details: true}); err != nil {
+	if err := Page(s).WriteText(&text, textpage.Options{Details: true}); err != nil {
 		t.Fatal(err)
 	}
 	holdWidth(t, text.String())

@@ -36,11 +36,11 @@ func (e *Explanation) Measure(s Summary) error {
 
 // asDocument is a summary as its JSON reads back, with its numbers as they are written.
 func asDocument(s Summary) (root any, err error) {
-	var doc bytes.Buffer
-	if err := WriteJSON(&doc, s); err != nil {
+	text, err := json.Marshal(s)
+	if err != nil {
 		return nil, err
 	}
-	d := json.NewDecoder(&doc)
+	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
 	if err := d.Decode(&root); err != nil {
 		return nil, fmt.Errorf("report: the summary's own JSON: %w", err)

@@ -21,7 +21,7 @@ import (
 
 // writers are all that write nothing but a summary.
 var writers = map[string]func(io.Writer, Summary) error{
-	"md": WriteMarkdown, "csv": WriteCSV, "junit.xml": WriteJUnit, "prom": WritePrometheus,
+	"md": func(w io.Writer, s Summary) error { return Page(s).WriteMarkdown(w) }, "csv": WriteCSV, "junit.xml": WriteJUnit, "prom": WritePrometheus,
 }
 
 func written(t *testing.T, write func(io.Writer, Summary) error, s Summary) string {
@@ -226,7 +226,7 @@ func TestContractInFormats(t *testing.T) {
 	if len(all["reprise_contract_clause_holds"].GetMetric()) != 2 || len(all["reprise_contract_clause_margin_ratio"].GetMetric()) != 2 || all["reprise_contract_holds"].GetMetric()[0].GetGauge().GetValue() != 0 {
 		t.Errorf("%v", all["reprise_contract_clause_holds"])
 	}
-	if md := written(t, WriteMarkdown, s); !strings.Contains(md, "p99 ttft <= 1ms") {
+	if md := written(t, writers["md"], s); !strings.Contains(md, "p99 ttft <= 1ms") {
 		t.Error("the contract is not in the Markdown")
 	}
 	readBack(t, "contract", s)

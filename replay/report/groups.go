@@ -465,9 +465,6 @@ var groupColumns = []struct {
 // noFigure stands in a table where a group has no figure.
 const noFigure = "–"
 
-// grouped are all groups that have a table: those that were asked for first.
-func (s *Summary) grouped() []Grouping { return slices.Concat(s.Groups, s.shown) }
-
 // table has a row for each of so many groups, and says what it leaves out.
 func (of *Grouping) table(most int) (t doc.Table) {
 	shown := of.Each[:min(most, len(of.Each))]

@@ -95,7 +95,7 @@ func TestGroupsOfEveryColumn(t *testing.T) {
 	}
 
 	var text, data bytes.Buffer
-	if err := errors.Join(WriteText(&text, s, textpage.Options{Width: 80}), WriteCSV(&data, s)); err != nil {
+	if err := errors.Join(Page(s).WriteText(&text, textpage.Options{Width: 80}), WriteCSV(&data, s)); err != nil {
 		t.Fatal(err)
 	}
 	for _, line := range strings.Split(text.String(), "\n") {

@@ -46,14 +46,16 @@ func inEveryForm(t *testing.T, of string, s Summary) {
 	t.Helper()
 	named := []Named{{Name: "a", Summary: s}, {Name: "b", Summary: s}}
 	for name, write := range map[string]func(io.Writer) error{
-		"text":       func(w io.Writer) error { return WriteText(w, s, textpage.Options{Width: 80}) },
-		"details":    func(w io.Writer) error { return WriteText(w, s, textpage.Options{Width: 80, Details: true}) },
-		"json":       func(w io.Writer) error { return WriteJSON(w, s) },
-		"json, runs": func(w io.Writer) error { return WriteJSONRuns(w, named) },
-		"text, runs": func(w io.Writer) error { return WriteTextRuns(w, named, textpage.Options{Width: 80, Details: true}) },
+		"text":       func(w io.Writer) error { return Page(s).WriteText(w, textpage.Options{Width: 80}) },
+		"details":    func(w io.Writer) error { return Page(s).WriteText(w, textpage.Options{Width: 80, Details: true}) },
+		"json":       func(w io.Writer) error { return writeJSON(w, s) },
+		"json, runs": func(w io.Writer) error { return writeJSON(w, named) },
+		"text, runs": func(w io.Writer) error {
+			return Overlay(named).WriteText(w, textpage.Options{Width: 80, Details: true})
+		},
 		"page":       Page(s).Write,
 		"overlay":    Overlay(named).Write,
-		"markdown":   func(w io.Writer) error { return WriteMarkdown(w, s) },
+		"markdown":   Page(s).WriteMarkdown,
 		"csv":        func(w io.Writer) error { return WriteCSV(w, s) },
 		"junit":      func(w io.Writer) error { return WriteJUnit(w, s) },
 		"prometheus": func(w io.Writer) error { return WritePrometheus(w, s) },

@@ -138,13 +138,32 @@ func (suite *junitSuite) sum(s *Summary) {
 	if t, err := time.Parse(time.RFC3339, s.Run.Started); err == nil {
 		suite.Timestamp = t.UTC().Format("2006-01-02T15:04:05")
 	}
-	for _, row := range append(environmentRows(&s.Run), provenanceRows(s)...) {
-		suite.Properties = append(suite.Properties, junitProperty{row[0], row[1]})
+	add := func(name, value string) {
+		if value != "" {
+			suite.Properties = append(suite.Properties, junitProperty{name, textpage.Plain(value)})
+		}
 	}
-	if says := s.Verdict.Loosened.String(); says != "" {
-		suite.Properties = append(suite.Properties, junitProperty{"Limits", says})
+	add("Workload", s.Run.Workload)
+	add("Seed", s.Run.Seed)
+	add("Schedule", schedule(&s.Run))
+	for _, f := range Made(*s) {
+		add(f.Label, f.Value)
 	}
-	if s.Run.Tier != "" {
-		suite.Properties = append(suite.Properties, junitProperty{"Tier", textpage.Plain(s.Run.Tier)})
+	add("Limits", s.Verdict.Loosened.String())
+	add("Tier", s.Run.Tier)
+}
+
+// title names the run.
+func title(s *Summary) string {
+	out := "Replay"
+	if s.Run.Simulated != "" {
+		out = "Simulation"
 	}
+	if s.Run.Read != nil {
+		out = textpage.Plain(s.Run.Read.Tool) + "'s run"
+	}
+	if s.Run.Model != "" {
+		out += " of " + s.Run.Model
+	}
+	return out
 }

@@ -96,7 +96,7 @@ func TestLoosened(t *testing.T) {
 func TestLoosenedLimitsAreSaid(t *testing.T) {
 	longtest.Skip(t)
 	text := func(o textpage.Options) func(io.Writer, Summary) error {
-		return func(w io.Writer, s Summary) error { return WriteText(w, s, o) }
+		return func(w io.Writer, s Summary) error { return Page(s).WriteText(w, o) }
 	}
 	pair := func(s Summary) []Named { return []Named{{"before", s}, {"after", s}} }
 	both := func(s Summary) []Tried {
@@ -107,13 +107,21 @@ func TestLoosenedLimitsAreSaid(t *testing.T) {
 		"narrow answer":   text(textpage.Options{Width: 60}),
 		"answer of a few": text(textpage.Options{Lines: 15}),
 		"details":         text(textpage.Options{Details: true}),
-		"markdown":        WriteMarkdown,
+		"markdown":        func(w io.Writer, s Summary) error { return Page(s).WriteMarkdown(w) },
 		"junit":           WriteJUnit,
 		"page":            func(w io.Writer, s Summary) error { return Page(s).Write(w) },
-		"runs":            func(w io.Writer, s Summary) error { return WriteTextRuns(w, pair(s), textpage.Options{}) },
-		"details of runs": func(w io.Writer, s Summary) error { return WriteTextRuns(w, pair(s), textpage.Options{Details: true}) },
-		"page of runs":    func(w io.Writer, s Summary) error { return Overlay(pair(s)).Write(w) },
-		"decision":        func(w io.Writer, s Summary) error { return WriteDecision(w, both(s), Decision{}) },
+		"runs":            func(w io.Writer, s Summary) error { return Overlay(pair(s)).WriteText(w, textpage.Options{}) },
+		"details of runs": func(w io.Writer, s Summary) error {
+			return Overlay(pair(s)).WriteText(w, textpage.Options{Details: true})
+		},
+		"page of runs": func(w io.Writer, s Summary) error { return Overlay(pair(s)).Write(w) },
+		"decision": func(w io.Writer, s Summary) error {
+			p, err := DecisionPage(both(s), Decision{})
+			if err != nil {
+				return err
+			}
+			return p.WriteMarkdown(w)
+		},
 		"page of decision": func(w io.Writer, s Summary) error {
 			p, err := DecisionPage(both(s), Decision{})
 			if err != nil {
@@ -161,7 +169,7 @@ func TestLoosenedLimitsAreSaid(t *testing.T) {
 				}
 				var doc bytes.Buffer
 				var back Summary
-				if err := WriteJSON(&doc, s); err != nil || json.Unmarshal(doc.Bytes(), &back) != nil || back.Verdict.Loosened.String() != want {
+				if err := writeJSON(&doc, s); err != nil || json.Unmarshal(doc.Bytes(), &back) != nil || back.Verdict.Loosened.String() != want {
 					t.Errorf("%s, %s %s: the JSON has %v", kind, l.Key, to, back.Verdict.Loosened)
 				}
 				for name, write := range outputs {

@@ -190,7 +190,7 @@ func TestExpectedFrom(t *testing.T) {
 		run.ServerBlock = 16
 		s := summarise(t, run, Options{}, hit(0, 100, 80, 16))
 		var text strings.Builder
-		if err := WriteText(&text, s, textpage.Options{Details: true}); err != nil {
+		if err := Page(s).WriteText(&text, textpage.Options{Details: true}); err != nil {
 			t.Fatal(err)
 		}
 		if s.Cache.ExpectedFrom != want || !strings.Contains(strings.Join(strings.Fields(text.String()), " "), "80 % expected "+expectedFromWords[want]) {

@@ -79,7 +79,7 @@ func TestStalledServer(t *testing.T) {
 			t.Errorf("from sent p99 %v ms, from schedule p50 %v, p90 %v, p99 %v ms", *sent.P99, *due.P50, *due.P90, *due.P99)
 		}
 		var text bytes.Buffer
-		if err := WriteText(&text, s, textpage.Options{Details: true}); err != nil {
+		if err := Page(s).WriteText(&text, textpage.Options{Details: true}); err != nil {
 			t.Fatal(err)
 		}
 		for _, want := range []string{"TTFT from sent", "TTFT from schedule"} {
@@ -111,7 +111,7 @@ func TestWindow(t *testing.T) {
 		t.Errorf("%+v, %+v", r, s.Verdict)
 	}
 	var text bytes.Buffer
-	if err := WriteText(&text, s, textpage.Options{Details: true}); err != nil || !strings.Contains(text.String(), "10 to warm up and 20 to cool down") {
+	if err := Page(s).WriteText(&text, textpage.Options{Details: true}); err != nil || !strings.Contains(text.String(), "10 to warm up and 20 to cool down") {
 		t.Errorf("%v\n%s", err, &text)
 	}
 }
@@ -120,7 +120,7 @@ func TestWindow(t *testing.T) {
 func TestClosedLoopIsLabelled(t *testing.T) {
 	s := summarise(t, result.Run{Load: result.Load{Timing: result.ClosedLoop, Concurrency: 8}}, Options{}, answer(0, 0, 0, 5))
 	var text bytes.Buffer
-	if err := WriteText(&text, s, textpage.Options{Details: true}); err != nil {
+	if err := Page(s).WriteText(&text, textpage.Options{Details: true}); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(text.String(), "closed loop of 8 requests: the server") {

@@ -2,9 +2,7 @@ package report
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -21,84 +19,31 @@ type Named struct {
 	Summary
 }
 
-// WriteJSONRuns writes the summaries as an indented JSON array.
-func WriteJSONRuns(w io.Writer, runs []Named) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(runs)
-}
-
-// detailRows are the rows of runs beside each other that an answer leaves out.
-var detailRows = []string{"Requests", "Duration, s", "Offered, requests/s", "Prompt tokens/s", "… p99.9",
-	"TTFT from schedule, p99", "In flight, mean",
-	"… expected", "… of the server, mean", "Sessions", "Sessions/s", "Send lag, p99", "Tokens/s per user",
-	"GPUs", "… per instance"}
-
-// WriteTextRuns writes runs beside each other, a column for each: without details only
-// the figures that most look for. Reasons and warnings are whole either way. It claims
-// no difference: what is noise and what is not takes repeats.
-func WriteTextRuns(w io.Writer, runs []Named, o textpage.Options) error {
-	p := textpage.New(o)
-	for _, n := range overlayNotes(runs, "report") {
-		p.Line("", n.Text)
-	}
-	head, rows, _ := overlayTable(runs)
-	for i := range head {
-		// A name in twelve characters: its begin and its end, which is where names
-		// of runs differ.
-		if r := []rune(head[i]); len(r) > 12 {
-			head[i] = string(r[:5]) + "…" + string(r[len(r)-6:])
-		}
-	}
-	if o.Details {
-		p.Table("Runs, latencies in ms", head, rows)
-		p.Blank()
-		for _, says := range append(sayPareto(runs), noClaim) {
-			p.Line("", says)
-		}
-	} else {
-		rows = slices.DeleteFunc(rows, func(row []string) bool {
-			return slices.Contains(detailRows, row[0]) || strings.HasPrefix(row[0], "Servers: ")
-		})
-		head[0] = "Latencies in ms"
-		p.Blank()
-		p.Columns(head, rows)
-		p.Blank()
-		p.Line("", "Figures are as measured; reprise compare tells a difference from noise.")
-		if o.Rest != "" {
-			p.Line("", o.Rest)
-		}
-	}
-	_, err := p.WriteTo(w)
-	return err
-}
-
-const noClaim = "The figures stand beside each other as they were measured; whether a difference is more than noise " +
-	"is for a comparison with repeats to say."
+// noClaim says what runs beside each other do not tell: what is noise and what is not takes repeats.
+const noClaim = "Figures are as measured; reprise compare tells a difference from noise."
 
 // Tier is the strictest tier of the runs, which everything that shows them inherits.
 func Tier(runs []Named) string {
 	return trace.Strictest(runs, func(r *Named) string { return r.Run.Tier })
 }
 
-// Overlay lays several runs over each other for a browser. One run gives the
-// page of [Page].
+// Overlay lays several runs over each other: a column and a curve for each, and on the first screen the figures that
+// most look for. One run gives the document of [Page].
 func Overlay(runs []Named) *doc.Document {
 	if len(runs) == 1 {
 		return Page(runs[0].Summary)
 	}
 	p := &doc.Document{
-		Title: fmt.Sprintf("Report of %d runs", len(runs)),
-		Tag:   trace.TierNote("page", Tier(runs)),
-		Lead:  noClaim,
-		Table: firstOverlay(runs),
-		About: overlayProvenance(runs),
-		Terms: pageTerms(),
+		Title:    fmt.Sprintf("Report of %d runs", len(runs)),
+		Tag:      trace.TierNote("report", Tier(runs)),
+		Headline: overlayHeadline(runs),
+		Lead:     noClaim,
+		Table:    firstOverlay(runs),
+		About:    overlayProvenance(runs),
+		Terms:    pageTerms(),
 	}
-	for _, n := range overlayNotes(runs, "") { // what must be known before the figures, and what may be read after them
-		if n.Level == doc.Bad || n.Level == doc.Good && n.Word != contractWord {
-			// a contract that is met is in the table
+	for _, n := range overlayNotes(runs) { // what must be known before the figures, and what may be read after them
+		if n.Level == doc.Bad {
 			p.Verdict = append(p.Verdict, n)
 		} else {
 			p.Notes = append(p.Notes, n)
@@ -110,10 +55,8 @@ func Overlay(runs []Named) *doc.Document {
 		p.Plot = &main[0]
 	}
 	head, rows, rowTerms := overlayTable(runs)
-	align := slices.Repeat([]doc.Align{doc.Right}, len(head))
-	align[0] = doc.Left
-	figures := doc.Section{Title: "Figures", Tables: []doc.Table{
-		{Caption: "A column for each run; latencies in ms", Head: head, Rows: rows, RowTerms: rowTerms, Align: align}}}
+	figures := doc.Section{Title: "Figures", Tables: []doc.Table{{Caption: "A column for each run; latencies in ms",
+		Head: head, Rows: rows, RowTerms: rowTerms, Align: doc.FiguresOf(len(head))}}}
 	for _, section := range []doc.Section{figures, paretoSection(runs), overlaySection(runs), overlayLoad(runs),
 		hintSection(runs)} {
 		if len(section.Text)+len(section.Tables)+len(section.Plots) > 0 {
@@ -123,29 +66,30 @@ func Overlay(runs []Named) *doc.Document {
 	return p
 }
 
-// overlayNotes are the verdict on each run, the tiers, and what keeps the runs
-// from being compared. A page says the tiers elsewhere, and names nothing.
-func overlayNotes(runs []Named, what string) []doc.Note {
-	var notes []doc.Note
-	add := func(level doc.Level, format string, args ...any) {
-		notes = append(notes, doc.Note{Level: level, Text: fmt.Sprintf(format, args...)})
+// overlayHeadline says whether the runs can be trusted, and by which limits.
+func overlayHeadline(runs []Named) string {
+	untrusted := int64(0)
+	for i := range runs {
+		if !runs[i].Verdict.Trustworthy {
+			untrusted++
+		}
 	}
-	trusted, tiers := true, []string{}
+	says := fmt.Sprintf("Each of the %d runs is trustworthy by itself", len(runs))
+	if untrusted > 0 {
+		says = fmt.Sprintf("Not trustworthy: %d of %d runs", untrusted, len(runs))
+	}
+	return runs[0].Verdict.Loosened.Beside(says) // one report judges all runs by the same limits
+}
+
+// overlayNotes are why runs are not trustworthy, what their contracts say, and what keeps them from being compared.
+func overlayNotes(runs []Named) []doc.Note {
+	var notes []doc.Note
+	add := func(level doc.Level, text string) { notes = append(notes, doc.Note{Level: level, Text: text}) }
 	for _, r := range runs {
 		if !r.Verdict.Trustworthy {
-			trusted = false
-			add(doc.Bad, "%s is not trustworthy: %s", r.Name, r.Verdict.Reasons[0].Text)
-		}
-		if tier := trace.TierNote(what, r.Run.Tier); what != "" && tier != "" && !slices.Contains(tiers, tier) {
-			tiers = append(tiers, tier)
+			add(doc.Bad, r.Name+" is not trustworthy: "+r.Verdict.Reasons[0].Text)
 		}
 	}
-	if trusted {
-		add(doc.Good, "Each of the %d runs is trustworthy by itself.", len(runs))
-		notes[len(notes)-1].Word = "Trustworthy measurements"
-	}
-	loosened := runs[0].Verdict.Loosened // one report judges all runs by the same limits
-	notes[len(notes)-1].Text = loosened.Beside(notes[len(notes)-1].Text)
 	for i := range runs {
 		for _, n := range contractNotes(&runs[i].Summary) {
 			notes = append(notes, doc.Note{Level: n.Level, Word: n.Word,
@@ -154,14 +98,11 @@ func overlayNotes(runs []Named, what string) []doc.Note {
 	}
 	for i := range runs {
 		if w := Warned(runs[i].Run.PresetWarning, runs[i].Run.Extrapolates); w != "" {
-			add(doc.Warn, "%s: %s", runs[i].Name, textpage.Plain(w))
+			add(doc.Warn, runs[i].Name+": "+textpage.Plain(w))
 		}
 	}
-	for _, tier := range tiers {
-		add(doc.Warn, "%s", tier)
-	}
 	for _, d := range differences(runs) {
-		add(doc.Warn, "%s", d)
+		add(doc.Warn, d)
 	}
 	return notes
 }
@@ -315,8 +256,7 @@ var firstRows = []string{"Failed", "Done, requests/s", "Output tokens/s", "TTFT 
 // firstOverlay has these figures, a column for each run.
 func firstOverlay(runs []Named) *doc.Table {
 	head, rows, terms := overlayTable(runs)
-	t := &doc.Table{Caption: "Latencies in ms", Head: head, Align: slices.Repeat([]doc.Align{doc.Right}, len(head))}
-	t.Align[0] = doc.Left
+	t := &doc.Table{Caption: "Latencies in ms", Head: head, Align: doc.FiguresOf(len(head))}
 	of := ""
 	for i, row := range rows {
 		name := row[0]

@@ -80,7 +80,7 @@ func TestOverlayDifferences(t *testing.T) {
 		"The schedules differ":                                func(r *result.Run) { r.Speed = 2 },
 		"simulated and some were measured":                    func(r *result.Run) { r.Simulated = "a model" },
 		"different APIs (none, chat)":                         func(r *result.Run) { r.API = "chat" },
-		"This page is internal: not for release":              func(r *result.Run) { r.Tier = "internal" },
+		"This report is internal: not for release":              func(r *result.Run) { r.Tier = "internal" },
 		"run-b is not trustworthy: the run ended early":       func(r *result.Run) { r.EndedEarly = "interrupted" },
 	} {
 		runs := named(t, 40, 2, func(k int, r *result.Run, _ *Options) (int64, int64) {
@@ -167,14 +167,14 @@ func TestWriteRuns(t *testing.T) {
 	runs := named(t, 50, 7, func(k int, r *result.Run, _ *Options) (int64, int64) { return 1e8, 1e7 })
 	runs[0].Name = strings.Repeat("long", 20) + "\x1b[31m"
 	var text, data bytes.Buffer
-	if err := WriteTextRuns(&text, runs, textpage.Options{Details: true}); err != nil {
+	if err := Overlay(runs).WriteText(&text, textpage.Options{Details: true}); err != nil {
 		t.Fatal(err)
 	}
 	holdWidth(t, text.String())
-	if n := strings.Count(text.String(), "Verdict"); n != 2 {
+	if n := strings.Count(text.String(), "Verdict"); n != 3 {
 		t.Errorf("%d tables for 7 runs", n)
 	}
-	if err := WriteJSONRuns(&data, runs); err != nil {
+	if err := writeJSON(&data, runs); err != nil {
 		t.Fatal(err)
 	}
 	var back []Named

@@ -127,7 +127,7 @@ func TestPageIsSafeForConcurrentUse(t *testing.T) {
 			if err := Page(s).Write(&pages[i]); err != nil {
 				t.Error(err)
 			}
-			if err := WriteText(&bytes.Buffer{}, s, textpage.Options{Details: true}); err != nil {
+			if err := Page(s).WriteText(&bytes.Buffer{}, textpage.Options{Details: true}); err != nil {
 				t.Error(err)
 			}
 		})

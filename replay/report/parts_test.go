@@ -58,7 +58,7 @@ func TestParts(t *testing.T) {
 		t.Errorf("by header: %v, %d without", rows, s.ByHeader[0].Absent)
 	}
 	var text bytes.Buffer
-	if err := WriteText(&text, s, textpage.Options{Details: true}); err != nil {
+	if err := Page(s).WriteText(&text, textpage.Options{Details: true}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"By endpoint", "By X-Pod", "p1?[31m", "5 requests", "10 further attempts", "certificate was not checked", "2 servers", "3 differ", "9 requests sent twice"} {
@@ -172,7 +172,7 @@ func TestEndpointRetries(t *testing.T) {
 		t.Errorf("%+v, want %+v", s.Retries, want)
 	}
 	var text bytes.Buffer
-	if err := WriteText(&text, s, textpage.Options{Details: true}); err != nil || !strings.Contains(text.String(), "Retries at the next endpoint") {
+	if err := Page(s).WriteText(&text, textpage.Options{Details: true}); err != nil || !strings.Contains(text.String(), "Retries at the next endpoint") {
 		t.Errorf("%v:\n%s", err, text.String())
 	}
 	holdWidth(t, text.String())

@@ -106,34 +106,3 @@ func madeBy(r *result.Run) (name, version string) {
 	}
 	return "Reprise", r.Version
 }
-
-// verdictLine stands at the top of every report. The reasons follow it, and [loosenedLine] after
-// them.
-func verdictLine(s *Summary) string {
-	v := &s.Verdict
-	switch n := len(v.Reasons); {
-	case v.Trustworthy && s.Run.Simulated != "":
-		return v.Loosened.Beside("Simulated: a model of an engine gave these figures in virtual time. Nothing was " +
-			"sent and no client was measured; the run is complete.")
-	case s.Run.Simulated != "":
-		return "Simulated: a model of an engine gave these figures in virtual time, and nothing was sent. Not " +
-			"trustworthy even so:"
-	case v.Trustworthy && s.Run.Read != nil:
-		return v.Loosened.Beside("Read from results of " + textpage.Plain(s.Run.Read.Tool) + ": " + readVerdict)
-	case v.Trustworthy:
-		return v.Loosened.Beside("Trustworthy: the client kept to its schedule and the run is complete.")
-	case n == 1:
-		return "Not trustworthy, for one reason:"
-	default:
-		return fmt.Sprintf("Not trustworthy, for %d reasons:", n)
-	}
-}
-
-// loosenedLine is the sentence about loosened limits that stands behind the reasons of a verdict;
-// empty where [verdictLine] has it, or no limit is loosened.
-func loosenedLine(s *Summary) string {
-	if s.Verdict.Trustworthy {
-		return ""
-	}
-	return s.Verdict.Loosened.String()
-}

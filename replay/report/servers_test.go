@@ -269,7 +269,7 @@ func TestServerWords(t *testing.T) {
 	}
 	s := serverRun(t, run, serverMetric("gauge", "vllm:num_requests_running", "", 0, 2))
 	var text bytes.Buffer
-	if err := WriteText(&text, s, textpage.Options{Details: true}); err != nil {
+	if err := Page(s).WriteText(&text, textpage.Options{Details: true}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"Of this run: after? the fix", "by POST /flush_cache, at 2 servers", "Running",

@@ -431,12 +431,12 @@ func TestSessionsInFormats(t *testing.T) {
 		}
 	}
 	var text bytes.Buffer
-	if err := WriteTextRuns(&text, []Named{{"one", s}, {"two", s}}, textpage.Options{Width: 80, Rest: "More."}); err != nil {
+	if err := Overlay([]Named{{"one", s}, {"two", s}}).WriteText(&text, textpage.Options{Width: 80, Rest: "More."}); err != nil {
 		t.Fatal(err)
 	}
 	_, figures, _ := strings.Cut(text.String(), "\n\n") // behind the reasons, which are whole
 	want := inSeconds(o.Completion.P95)
-	if line := regexp.MustCompile(`… p95 +` + want + ` +` + want).FindString(text.String()); line == "" || strings.Count(figures, "\n") > textpage.AnswerLines-4 {
+	if line := regexp.MustCompile(`, p95 +` + want + ` +` + want).FindString(text.String()); line == "" || strings.Count(figures, "\n") > textpage.AnswerLines-4 {
 		t.Errorf("no line with %s, or too many lines:\n%s", want, &text)
 	}
 	none := summarise(t, result.Run{}, Options{}, pagedAnswers(3)...)

@@ -209,7 +209,7 @@ func TestStallsAreReportedFromTheFile(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	var text, page strings.Builder
-	if err := WriteText(&text, s, textpage.Options{Details: true}); err != nil {
+	if err := Page(s).WriteText(&text, textpage.Options{Details: true}); err != nil {
 		t.Fatal(err)
 	}
 	if err := Page(s).Write(&page); err != nil {

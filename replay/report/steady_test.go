@@ -241,7 +241,7 @@ func TestSteadyWriters(t *testing.T) {
 	steady := steadyOf(t, results)
 	s.Steady = &steady
 	var text, html bytes.Buffer
-	if err := WriteText(&text, s, textpage.Options{Details: true}); err != nil {
+	if err := Page(s).WriteText(&text, textpage.Options{Details: true}); err != nil {
 		t.Fatal(err)
 	}
 	holdWidth(t, text.String())

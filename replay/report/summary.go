@@ -1,9 +1,7 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 
 	"reprise/replay/result"
 	"reprise/trace/doc"
@@ -60,14 +58,6 @@ type Summary struct {
 
 	Series Series     `json:"-"` // what the plots of [Page] draw
 	shown  []Grouping // that have a table without being asked for
-}
-
-// WriteJSON writes the summary as indented JSON with a line feed at its end.
-func WriteJSON(w io.Writer, s Summary) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(s)
 }
 
 // Requests counts the rows of the results by how they ended. They add up:

@@ -160,7 +160,7 @@ func TestSimulatedVerdict(t *testing.T) {
 		t.Errorf("%+v, send lag %+v", s.Verdict, s.Latency.SendLag)
 	}
 	var text, page strings.Builder
-	if err := WriteText(&text, s, textpage.Options{Details: true}); err != nil {
+	if err := Page(s).WriteText(&text, textpage.Options{Details: true}); err != nil {
 		t.Fatal(err)
 	}
 	if err := Page(s).Write(&page); err != nil {

@@ -64,7 +64,7 @@ type Note struct {
 	Items []string // a list under the text
 	// Commands are shell commands under the text, written so that they can be copied.
 	Commands []string
-	Fits  bool     // the short text has it where there is room, and else counts it
+	Fits     bool // the short text has it where there is room, and else counts it
 }
 
 // A Level says how a [Note] is meant.

@@ -3,19 +3,16 @@ package doc
 import (
 	"bytes"
 	"io"
-
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
+	"strings"
 
 	"reprise/trace/textpage"
 )
 
-// A markdown is a page that is written as GitHub's Markdown. What does not print becomes a question
-// mark in it, as on a terminal.
+// A markdown is a page that is written as GitHub's Markdown.
 type markdown struct{ bytes.Buffer }
 
-// WriteMarkdown writes the whole page, without plots and links, for a repository or a comment. It
-// writes once.
+// WriteMarkdown writes the whole page, without plots and links, for a repository or a comment on a pull request: the
+// first screen is open, and so are the sections that were asked for; each other opens on a click. It writes once.
 func (p *Document) WriteMarkdown(w io.Writer) error {
 	if err := p.check(); err != nil {
 		return err
@@ -23,7 +20,9 @@ func (p *Document) WriteMarkdown(w io.Writer) error {
 
 	var out markdown
 	out.paragraph("# ", p.Title)
-	out.paragraph("", sentence(p.Headline))
+	if p.Headline != "" {
+		out.WriteString("**" + inMarkdown(sentence(p.Headline)) + "**\n\n")
+	}
 	out.notes(p.Verdict)
 	out.paragraph("", p.Lead)
 	if p.Table != nil {
@@ -38,35 +37,47 @@ func (p *Document) WriteMarkdown(w io.Writer) error {
 		if s.drawn() {
 			continue
 		}
-		out.paragraph("## ", s.Title)
-		for _, words := range s.Text {
-			out.paragraph("", words)
-		}
-		out.notes(s.Notes)
-		for j := range s.Tables {
-			out.table(&s.Tables[j])
-		}
+		out.section(s.Title, !s.Asked, func() {
+			for _, words := range s.Text {
+				out.paragraph("", words)
+			}
+			out.notes(s.Notes)
+			for j := range s.Tables {
+				out.table(&s.Tables[j])
+			}
+		})
 	}
 	for _, g := range p.About {
-		out.paragraph("## ", g.Title)
-		out.facts(g.Facts)
+		out.section(g.Title, true, func() { out.facts(g.Facts) })
 	}
 	_, err := w.Write(append(bytes.TrimRight(out.Bytes(), "\n"), '\n'))
 	return err
 }
 
+// section writes a title and what is under it, perhaps folded away.
+func (m *markdown) section(title string, folded bool, write func()) {
+	if !folded || title == "" {
+		m.paragraph("## ", title)
+		write()
+		return
+	}
+	m.WriteString("<details><summary>" + inMarkdown(title) + "</summary>\n\n")
+	write()
+	m.WriteString("</details>\n\n")
+}
+
 // paragraph writes words behind a mark, and nothing without words.
 func (m *markdown) paragraph(mark, words string) {
 	if words != "" {
-		m.WriteString(mark + textpage.Plain(words) + "\n\n")
+		m.WriteString(mark + inMarkdown(words) + "\n\n")
 	}
 }
 
 func (m *markdown) notes(notes []Note) {
 	for i := range notes {
-		m.WriteString("- " + textpage.Plain(notes[i].mark()+notes[i].Text) + "\n")
+		m.WriteString("- " + inMarkdown(notes[i].mark()+notes[i].Text) + "\n")
 		for _, item := range notes[i].Items {
-			m.WriteString("  - " + textpage.Plain(item) + "\n")
+			m.WriteString("  - " + inMarkdown(item) + "\n")
 		}
 		for _, command := range notes[i].Commands {
 			m.WriteString("\n  ```\n  " + textpage.Plain(command) + "\n  ```\n")
@@ -79,35 +90,42 @@ func (m *markdown) notes(notes []Note) {
 
 func (m *markdown) facts(facts []Fact) {
 	for _, f := range facts {
-		m.WriteString("- " + textpage.Plain(f.Label+": "+f.says()) + "\n")
+		m.WriteString("- " + inMarkdown(f.Label+": "+f.says()) + "\n")
 	}
 	if len(facts) > 0 {
 		m.WriteString("\n")
 	}
 }
 
+// table writes a table under its caption, with columns of figures to the right.
 func (m *markdown) table(t *Table) {
 	m.paragraph("", t.Caption)
-	out := table.NewWriter()
-	out.Style().Format.Header = text.FormatDefault
-	columns := make([]table.ColumnConfig, len(t.Head))
-	for i := range columns {
-		columns[i] = table.ColumnConfig{Number: i + 1, Align: text.AlignLeft}
-		if t.right(i) {
-			columns[i].Align, columns[i].AlignHeader = text.AlignRight, text.AlignRight
+	line := func(cells []string) {
+		for _, cell := range cells {
+			m.WriteString("| " + inMarkdown(cell) + " ")
 		}
+		m.WriteString("|\n")
 	}
-	out.SetColumnConfigs(columns)
 
-	row := func(cells []string) (r table.Row) {
-		for _, c := range cells {
-			r = append(r, textpage.Plain(c))
+	line(t.Head)
+	for i := range t.Head {
+		rule := ":---"
+		if t.right(i) {
+			rule = "---:"
 		}
-		return r
+		m.WriteString("| " + rule + " ")
 	}
-	out.AppendHeader(row(t.Head))
-	for _, cells := range t.Rows {
-		out.AppendRow(row(cells))
+	m.WriteString("|\n")
+	for _, row := range t.Rows {
+		line(row)
 	}
-	m.WriteString(out.RenderMarkdown() + "\n\n")
+	m.WriteString("\n")
 }
+
+// markdownSigns are what GitHub would take for more than text: @ calls a person, and # links to an issue. <= begins no
+// tag, and contracts are full of it.
+var markdownSigns = strings.NewReplacer("<=", "<=", "&", "&amp;", "<", "&lt;", ">", "&gt;", "@", "&#64;", "#", "&#35;",
+	"|", `\|`, `\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "~", `\~`)
+
+// inMarkdown makes a text mean nothing but itself. What does not print becomes a question mark, as on a terminal.
+func inMarkdown(s string) string { return markdownSigns.Replace(textpage.Plain(s)) }

@@ -2,18 +2,12 @@ package report
 
 import (
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
 	"reprise/replay/result"
 	"reprise/trace/doc"
-	"reprise/trace/textpage"
 )
-
-// WriteText writes the summary for people: its page, in [textpage.AnswerLines] lines unless reasons
-// take more, and with details all of it.
-func WriteText(w io.Writer, s Summary, o textpage.Options) error { return Page(s).WriteText(w, o) }
 
 // uncached says how fast prompt tokens came that the cache did not have.
 func uncached(t *Throughput) string {
@@ -150,14 +144,6 @@ func partRows(p *result.Selection) [][]string {
 		rows = append(rows, []string{"Primed", doc.Many(c.Prompts, "prompt"),
 			fmt.Sprintf("%s before the run, of a cache of %s; %s failed", doc.Many(c.Tokens, "token"),
 				doc.Brief(c.CapacityTokens), doc.Brief(c.Failed))})
-	}
-	return rows
-}
-
-func latencyRows(s *Summary) [][]string {
-	var rows [][]string
-	for _, m := range s.Latency.metrics() {
-		rows = append(rows, statRow(m.label, m.stat))
 	}
 	return rows
 }
