@@ -80,7 +80,7 @@ func TestOverlayDifferences(t *testing.T) {
 		"The schedules differ":                                func(r *result.Run) { r.Speed = 2 },
 		"simulated and some were measured":                    func(r *result.Run) { r.Simulated = "a model" },
 		"different APIs (none, chat)":                         func(r *result.Run) { r.API = "chat" },
-		"This report is internal: not for release":              func(r *result.Run) { r.Tier = "internal" },
+		"This report is internal: not for release":            func(r *result.Run) { r.Tier = "internal" },
 		"run-b is not trustworthy: the run ended early":       func(r *result.Run) { r.EndedEarly = "interrupted" },
 	} {
 		runs := named(t, 40, 2, func(k int, r *result.Run, _ *Options) (int64, int64) {
