@@ -445,26 +445,3 @@ func pageTerms() []doc.Term {
 	}
 	return out
 }
-
-// overviewTerms name what defines each line of the overview.
-var overviewTerms = map[string]string{
-	"Requests": "rows", "Duration": "duration", "Offered": "offered_requests", "Throughput": "requests",
-	"Prompt tokens": "prompt_tokens", "Output tokens": "output_tokens",
-	"Goodput from sent": "goodput", "Goodput from schedule": "goodput", "Not measured": "warm_up", "Beyond": "beyond",
-	"Drift of turns": "run.drift", "Determinism": "determinism", "Retried": "retried", "Part": "run.selection",
-	"Primed":    "run.selection",
-	"In flight": "in_flight", "Prompt error": "prompt_error", "Output miss": "output_miss",
-	"Prefix cache": "measured_ratio",
-	"Per user":     "tokens_per_s_per_user", "Per GPU": "output_tokens_per_s_per_gpu",
-	"Per instance": "output_tokens_per_s_per_gpu",
-}
-
-// serverTerms do for the lines of what the servers say.
-var serverTerms = map[string]string{
-	"Running": "servers.running", "Waiting": "servers.waiting", "KV cache in use": "servers.kv_cache_use",
-	"Prefix cache hits": "servers.prefix_hit_ratio", "Preemptions": "servers.preemptions",
-	"Generated":       "servers.generated_tokens",
-	"GPU utilisation": "servers.gpu_utilisation", "GPU power": "servers.gpu_power", "GPU memory": "servers.gpu_memory",
-	"GPU energy":  "servers.joules_per_output_token",
-	"Speculation": "servers.speculation.acceptance_rate", "Measured": "servers.measured",
-}

@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -87,8 +88,8 @@ func TestStalledServer(t *testing.T) {
 				t.Errorf("%q is not printed:\n%s", want, &text)
 			}
 		}
-		if says := strings.Join(ttftSection(&s).Text, " "); !strings.Contains(says, "requests had to wait before they were sent") {
-			t.Errorf("the reader is told: %s", says)
+		if !slices.ContainsFunc(s.Diagnoses, func(d Diagnosis) bool { return d.Code == leadClientWait || d.Code == leadClient }) {
+			t.Errorf("the reader is told: %+v", s.Diagnoses)
 		}
 	})
 }

@@ -49,16 +49,15 @@ func Overlay(runs []Named) *doc.Document {
 			p.Notes = append(p.Notes, n)
 		}
 	}
-	if main := defined("ttft",
-		cdf("TTFT distribution", "From when a request was sent. A curve further to the left is faster.", "TTFT",
-			over(runs, func(s *Series) doc.Series { return s.TTFTSent })...)); len(main) > 0 {
-		p.Plot = &main[0]
+	plots := distributions(runs)
+	if len(plots) > 0 {
+		p.Plot, plots = &plots[0], plots[1:]
 	}
 	head, rows, rowTerms := overlayTable(runs)
 	figures := doc.Section{Title: "Figures", Tables: []doc.Table{{Caption: "A column for each run; latencies in ms",
 		Head: head, Rows: rows, RowTerms: rowTerms, Align: doc.FiguresOf(len(head))}}}
-	for _, section := range []doc.Section{figures, paretoSection(runs), overlaySection(runs), overlayLoad(runs),
-		hintSection(runs)} {
+	for _, section := range []doc.Section{figures, paretoSection(runs),
+		{Title: "Distributions", Plots: plots}, loadSection(runs), hintSection(runs)} {
 		if len(section.Text)+len(section.Tables)+len(section.Plots) > 0 {
 			p.Sections = append(p.Sections, section)
 		}
@@ -341,60 +340,6 @@ func hintSection(runs []Named) doc.Section {
 		return doc.Section{}
 	}
 	return doc.Section{Title: "Possible causes", Tables: []doc.Table{t}}
-}
-
-// over collects one series of each run under the run's name.
-func over(runs []Named, of func(*Series) doc.Series) (out []doc.Series) {
-	for i := range runs {
-		s := of(&runs[i].Series)
-		s.Name = runs[i].Name
-		out = append(out, s)
-	}
-	return out
-}
-
-// overlaySection draws the distributions over each other.
-func overlaySection(runs []Named) doc.Section {
-	simulated := true
-	for i := range runs {
-		simulated = simulated && runs[i].Run.Simulated != ""
-	}
-	var plots []doc.Plot // that of TTFT from sent is on the first screen
-	if !simulated {
-		plots = append(plots, defined("ttft",
-			cdf("TTFT distribution, from schedule", "From when a request was due, its waiting in the client included.",
-				"TTFT", over(runs, func(s *Series) doc.Series { return s.TTFTDue })...))...)
-	}
-	plots = append(plots, defined("itl_chunk",
-		gapCDF("ITL distribution", "All gaps between token events, of all requests.",
-			over(runs, func(s *Series) doc.Series { return s.ITLChunk })...))...)
-	plots = append(plots, defined("tpot", cdf("TPOT distribution", "One value for each request.", "TPOT",
-		over(runs, func(s *Series) doc.Series { return s.TPOT })...))...)
-	plots = append(plots, defined("e2e", cdf("E2E distribution", "From when a request was sent, to its last token.",
-		"E2E", over(runs, func(s *Series) doc.Series { return s.E2ESent })...))...)
-	return doc.Section{Title: "Distributions", Plots: plots}
-}
-
-// overlayLoad draws what happened over time.
-func overlayLoad(runs []Named) doc.Section {
-	line := func(term, title, about, label string, kind doc.Kind, of func(*Series) doc.Series) []doc.Plot {
-		return defined(term, doc.Plot{Title: title, Text: about, Kind: kind, XLabel: "time since the start",
-			XUnit: "s", YLabel: label, Series: over(runs, of)})
-	}
-	return doc.Section{Title: "Over time", Text: []string{"Each run on its own clock, from its start."},
-		Plots: slices.Concat(
-			line("arrivals", "Arrivals", "Requests that were sent.", "requests per second", doc.Step,
-				func(s *Series) doc.Series { return s.SentPerS }),
-			line("in_flight", "In flight", "Requests sent and not done.", "requests", doc.Line,
-				func(s *Series) doc.Series { return s.InFlight }),
-			line("tokens over time", "Prompt tokens over time", "Each prompt counts at its first token.",
-				"tokens per second", doc.Line, func(s *Series) doc.Series { return s.PromptPerS }),
-			line("tokens over time", "Output tokens over time", "Each token counts when it came.", "tokens per second",
-				doc.Line, func(s *Series) doc.Series { return s.OutputPerS }),
-			line("hit ratio over time", "Hit ratio over time", "Measured, by token.", "share of the prompt tokens",
-				doc.Line, func(s *Series) doc.Series { return s.Hits }),
-			defined("send_lag", cdf("Send lag distribution", "How late the client sent.", "sent − due",
-				over(runs, func(s *Series) doc.Series { return s.Lag })...)))}
 }
 
 // A spot is a run on the plane of what a GPU gives and what a user gets.

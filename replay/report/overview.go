@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -9,46 +10,86 @@ import (
 	"reprise/trace/doc"
 )
 
-// uncached says how fast prompt tokens came that the cache did not have.
-func uncached(t *Throughput) string {
-	if t.UncachedPerS == nil {
-		return ""
+// firstFacts are the facts of the first screen, in its order.
+var firstFacts = []string{"Throughput", "Errors", "Sessions", "Session time", "Output", "Goodput", "Prefix cache hits",
+	"Prompts", "In flight, mean"}
+
+// keyFigures are the facts that are asked for first, of those that the run has.
+func keyFigures(s *Summary) (out []doc.Fact) {
+	g := factGroup{doc.Group{Facts: runFacts(s)}}
+	how, where := sessionLines(s)
+	value, note, _ := strings.Cut(how, "; ")
+	g.define("sessions", "Sessions", value, note)
+	g.define("sessions.critical_path", "Session time", where, "")
+
+	all := g.Facts
+	for _, label := range firstFacts {
+		i := slices.IndexFunc(all, func(f doc.Fact) bool { return f.Label == label })
+		if i >= 0 && all[i].Value != noFigure {
+			out = append(out, all[i])
+		}
 	}
-	return ", " + unit(t.UncachedPerS, "tokens/s") + " of them not cached"
+	return out
 }
 
-// overview is what was asked of the server and what it did: name, figure, note.
-func overview(s *Summary) [][]string {
+// A factGroup collects the facts that a run gives; what it does not say is left out.
+type factGroup struct{ doc.Group }
+
+func (g *factGroup) add(label, value, note string) { g.define("", label, value, note) }
+
+// define adds a fact with the name of its definition.
+func (g *factGroup) define(term, label, value, note string) {
+	if value != "" {
+		g.Facts = append(g.Facts, doc.Fact{Label: label, Value: value, Note: note, Term: termOf(term)})
+	}
+}
+
+// table has the facts in a row each.
+func (g *factGroup) table(caption string) doc.Table {
+	t := doc.Table{Caption: caption, Head: []string{"", "figure", "note"},
+		Align: []doc.Align{doc.Left, doc.Right, doc.Left}}
+	for _, f := range g.Facts {
+		t.Rows, t.RowTerms = append(t.Rows, []string{f.Label, f.Value, f.Note}), append(t.RowTerms, f.Term)
+	}
+	return t
+}
+
+// runFacts are what was asked of the server and what it did.
+func runFacts(s *Summary) []doc.Fact {
+	var g factGroup
 	r, t, tok := &s.Requests, &s.Throughput, &s.Tokens
-	rows := [][]string{
-		{"Requests", doc.Brief(r.Rows), fmt.Sprintf("%s succeeded, %s failed, %s cancelled, %s not sent",
-			doc.Brief(r.Succeeded), doc.Brief(r.Failed), doc.Brief(r.Cancelled), doc.Brief(r.NotSent))},
-		{"Duration", unit(s.DurationS, "s"), "first due to last done; the rates are over it"},
-		{"Offered", unit(t.OfferedPerS, "requests/s"), schedule(&s.Run)},
-		{"Throughput", unit(t.RequestsPerS, "requests/s"), "successful requests, the drain at the end included"},
-		{"Prompt tokens", unit(t.PromptTokensPerS, "tokens/s"),
-			doc.Many(tok.Prompt, "token") + estimateNote(s.PromptEstimates(), r.Succeeded) + uncached(t)},
-		{"Output tokens", unit(t.OutputTokensPerS, "tokens/s"),
-			fmt.Sprintf("%s, %s per event", doc.Many(tok.Output, "token"), numberOrDash(tok.PerEvent)) +
-				estimateNote(s.OutputEstimates(), r.Succeeded)},
+	g.define("rows", "Requests", doc.Brief(r.Rows), fmt.Sprintf("%s succeeded, %s failed, %s cancelled, %s not sent",
+		doc.Brief(r.Succeeded), doc.Brief(r.Failed), doc.Brief(r.Cancelled), doc.Brief(r.NotSent)))
+	g.define("error_share", "Errors", doc.OrDash(r.ErrorShare, doc.Percent), sayEnds(s))
+	g.define("duration", "Duration", unit(s.DurationS, "s"), "first due to last done; the rates are over it")
+	g.define("offered_requests", "Offered", unit(t.OfferedPerS, "req/s"), schedule(&s.Run))
+	g.define("requests", "Throughput", unit(t.RequestsPerS, "req/s"), "of "+numberOrDash(t.OfferedPerS)+" offered")
+
+	uncached, perEvent := "", ""
+	if t.UncachedPerS != nil {
+		uncached = ", " + unit(t.UncachedPerS, "tok/s") + " not cached"
 	}
-	if g := s.Goodput; g != nil {
-		note := func(of Good) string { return fmt.Sprintf("%s met %s", doc.OrDash(of.Share, doc.Percent), g.SLO) }
-		rows = append(rows, []string{"Goodput from sent", unit(g.FromSent.PerS, "requests/s"), note(g.FromSent)},
-			[]string{"Goodput from schedule", unit(g.FromDue.PerS, "requests/s"), note(g.FromDue)})
+	if tok.PerEvent != nil {
+		perEvent = ", " + doc.Number(*tok.PerEvent) + " an event"
 	}
-	limit := "no limit"
-	if n := s.InFlight.Limit; n != nil {
-		limit = fmt.Sprintf("limit %s, %s held back", doc.Brief(int64(*n)), doc.Brief(s.InFlight.HeldBack))
+	g.define("prompt_tokens", "Prompts", unit(t.PromptTokensPerS, "tok/s"),
+		doc.Brief(tok.Prompt)+" in all"+estimateNote(s.PromptEstimates(), r.Succeeded)+uncached)
+	g.define("output_tokens", "Output", unit(t.OutputTokensPerS, "tok/s"), doc.Brief(tok.Output)+" in all"+
+		perEvent+estimateNote(s.OutputEstimates(), r.Succeeded))
+	if goals := s.Goodput; goals != nil {
+		met := func(label string, of Good) {
+			g.define("goodput", label, unit(of.PerS, "req/s"), fmt.Sprintf("%s met %s",
+				doc.OrDash(of.Share, doc.Percent), strings.ReplaceAll(goals.SLO.String(), ",", ", ")))
+		}
+		met("Goodput", goals.FromDue)
+		met("Goodput from sent", goals.FromSent)
 	}
-	if r.WarmUp+r.CoolDown > 0 {
-		rows = append(rows, []string{"Not measured", doc.Many(r.WarmUp+r.CoolDown, "request"),
-			fmt.Sprintf("%s to warm up and %s to cool down, sent as well", doc.Brief(r.WarmUp),
-				doc.Brief(r.CoolDown))})
+	if n := r.WarmUp + r.CoolDown; n > 0 {
+		g.define("warm_up", "Not measured", doc.Many(n, "request"), fmt.Sprintf(
+			"%s to warm up and %s to cool down, sent as well", doc.Brief(r.WarmUp), doc.Brief(r.CoolDown)))
 	}
 	if n := s.Run.Beyond; n > 0 {
-		rows = append(rows, []string{"Beyond", doc.Many(n, "request"),
-			"not sent: due after the duration that was asked for"})
+		g.define("beyond", "Beyond", doc.Many(n, "request"), "not sent: due after the duration that was asked for")
 	}
 	if d := s.Run.Drift; d != nil { // how far a causal run moved later turns
 		milli := func(ns int64) string { return doc.Number(float64(ns) / 1e6) }
@@ -56,64 +97,63 @@ func overview(s *Summary) [][]string {
 		if d.P99NS != nil {
 			p99 = milli(*d.P99NS)
 		}
-		rows = append(rows, []string{"Drift of turns", doc.Number(d.MeanNS/1e6) + " ms on average",
-			fmt.Sprintf("due − recorded of %s: p50 %s, p99 %s, at most %s ms", doc.Many(d.Turns, "later turn"),
-				milli(d.P50NS), p99, milli(d.MaxNS))})
+		g.define("run.drift", "Drift of turns", doc.Number(d.MeanNS/1e6)+" ms on average", fmt.Sprintf(
+			"due − recorded of %s: p50 %s, p99 %s, at most %s ms", doc.Many(d.Turns, "later turn"),
+			milli(d.P50NS), p99, milli(d.MaxNS)))
 	}
-	rows = append(append(rows, retryRows(s)...), partRows(s.Run.Selection)...)
+	g.retries(s)
+	g.part(s.Run.Selection)
 	if before := s.Run.Cache; before != nil {
 		did, note := cacheBefore(before)
-		rows = append(rows, []string{"Cache state at start", did, note})
+		g.add("Cache state at start", did, note)
 	}
 	if e := s.Efficiency; e != nil { // what the users and the owner get
 		divisor, hint := "GPU", ""
 		if e.GPUsFrom == gpusInstances {
 			divisor, hint = "instance", "; --gpus gives the number of GPUs"
 		}
-		rows = append(rows, []string{"Per user", unit(e.PerUser, "tokens/s"), "once tokens come: 1 ÷ mean TPOT"},
-			[]string{"Per " + divisor, unit(e.PerGPU, "tokens/s"),
-				"output tokens, of " + doc.Many(int64(e.GPUs), divisor) + hint})
+		g.define("tokens_per_s_per_user", "Per user", unit(e.PerUser, "tok/s"), "once tokens come: 1 ÷ mean TPOT")
+		g.define("output_tokens_per_s_per_gpu", "Per "+divisor, unit(e.PerGPU, "tok/s"),
+			"output tokens, of "+doc.Many(int64(e.GPUs), divisor)+hint)
 	}
-	c, hits, expected := &s.Cache, "not reported", "what to expect is not known"
-	if c.Measured != nil {
-		hits = doc.Percent(*c.Measured) + " measured"
+
+	limit := "no limit"
+	if n := s.InFlight.Limit; n != nil {
+		limit = fmt.Sprintf("limit %s, %s held back", doc.Brief(int64(*n)), doc.Brief(s.InFlight.HeldBack))
 	}
+	g.define("in_flight", "In flight, mean", doc.OrDash(s.InFlight.Mean, doc.Number),
+		fmt.Sprintf("at most %s, %s", doc.Brief(int64(s.InFlight.Max)), limit))
+	g.define("prompt_error", "Prompt error", doc.Brief(tok.PromptError.SumAbs)+" tokens", difference(tok.PromptError))
+	g.define("output_miss", "Output miss", doc.Brief(tok.OutputMiss.SumAbs)+" tokens", difference(tok.OutputMiss))
+	c, expected := &s.Cache, "what to expect is not known"
 	if c.Expected != nil {
 		expected = fmt.Sprintf("%s expected %s with blocks of %s tokens, %s lost to block granularity",
 			doc.Percent(*c.Expected), expectedFromWords[c.ExpectedFrom], doc.Brief(*c.Block),
 			doc.OrDash(c.RoundingLoss, doc.Percent))
 	}
-	return append(rows,
-		[]string{"In flight", unit(s.InFlight.Mean, "on average"),
-			fmt.Sprintf("at most %s, %s", doc.Brief(int64(s.InFlight.Max)), limit)},
-		[]string{"Prompt error", doc.Brief(tok.PromptError.SumAbs) + " tokens", difference(tok.PromptError)},
-		[]string{"Output miss", doc.Brief(tok.OutputMiss.SumAbs) + " tokens", difference(tok.OutputMiss)},
-		[]string{"Prefix cache", hits, expected})
+	g.define("measured_ratio", "Prefix cache hits", doc.OrDash(c.Measured, doc.Percent), "of prompt tokens; "+expected)
+	return g.Facts
 }
 
-// retryRows say how much was sent again, and whether the answers were the same.
-func retryRows(s *Summary) [][]string {
-	var rows [][]string
+// retries say how much was sent again, and whether the answers were the same.
+func (g *factGroup) retries(s *Summary) {
 	if d := s.Run.Determinism; d != nil {
-		rows = append(rows, []string{"Determinism", fmt.Sprintf("%s differ", doc.Brief(d.Differed)),
+		g.define("determinism", "Determinism", fmt.Sprintf("%s differ", doc.Brief(d.Differed)),
 			fmt.Sprintf("of %s sent twice at temperature 0, one at a time; %s sampled",
-				doc.Many(d.Compared, "request"), doc.Brief(d.Rows))})
+				doc.Many(d.Compared, "request"), doc.Brief(d.Rows)))
 	}
-	r := s.Retries
-	if r == nil {
-		return rows
+	if r := s.Retries; r != nil {
+		g.define("retried", "Retried", doc.Many(r.Retried, "request"),
+			fmt.Sprintf("%s in %s; %s asked for a later try by Retry-After; latencies include the retries",
+				doc.Brief(r.Succeeded)+" succeeded", doc.Many(r.Attempts, "further attempt"),
+				doc.Many(r.AskedLater, "answer")))
 	}
-	return append(rows, []string{"Retried", doc.Many(r.Retried, "request"),
-		fmt.Sprintf("%s in %s; %s asked for a later try by Retry-After; latencies include the retries",
-			doc.Brief(r.Succeeded)+" succeeded", doc.Many(r.Attempts, "further attempt"),
-			doc.Many(r.AskedLater, "answer"))})
 }
 
-// partRows say which part of the workload was sent, how often, and what was sent
-// before it to prime the server's cache.
-func partRows(p *result.Selection) [][]string {
+// part says which part of the workload was sent, how often, and what was sent before it to prime the server's cache.
+func (g *factGroup) part(p *result.Selection) {
 	if p == nil {
-		return nil
+		return
 	}
 	notes := []string{"of " + doc.Many(p.OfRows, "row")}
 	if p.FromNS > 0 || p.ToNS > 0 {
@@ -139,11 +179,10 @@ func partRows(p *result.Selection) [][]string {
 		}
 		notes = append(notes, times)
 	}
-	rows := [][]string{{"Part", doc.Many(p.Rows, "row"), strings.Join(notes, ", ")}}
+	g.define("run.selection", "Part", doc.Many(p.Rows, "row"), strings.Join(notes, ", "))
 	if c := p.Prime; c != nil {
-		rows = append(rows, []string{"Primed", doc.Many(c.Prompts, "prompt"),
+		g.define("run.selection", "Primed", doc.Many(c.Prompts, "prompt"),
 			fmt.Sprintf("%s before the run, of a cache of %s; %s failed", doc.Many(c.Tokens, "token"),
-				doc.Brief(c.CapacityTokens), doc.Brief(c.Failed))})
+				doc.Brief(c.CapacityTokens), doc.Brief(c.Failed)))
 	}
-	return rows
 }

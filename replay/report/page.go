@@ -59,12 +59,11 @@ func Page(s Summary) *doc.Document {
 			p.Notes = append(p.Notes, note)
 		}
 	}
+	one := []Named{{Summary: s}}
 	for _, section := range []doc.Section{
-		askedSection(&s), contractSection(&s), ttftSection(&s), itlSection(&s), e2eSection(&s), sessionSection(&s),
-		causeSection(&s),
-		overviewSection(&s), steadySection(s.Steady), peerSection(s.Peer),
-		loadSection(&s), serverSection(&s), lengthSection(&s), cacheSection(&s), groupSection(&s), retrySection(&s),
-		errorSection(&s), validitySection(&s),
+		askedSection(&s), contractSection(&s), {Title: "Distributions", Plots: distributions(one)}, sessionSection(&s),
+		causeSection(&s), overviewSection(&s), steadySection(s.Steady), peerSection(s.Peer), loadSection(one),
+		serverSection(&s), lengthSection(&s), groupSection(&s), retrySection(&s), errorSection(&s), validitySection(&s),
 	} {
 		if len(section.Text)+len(section.Tables)+len(section.Plots)+len(section.Notes) > 0 {
 			p.Sections = append(p.Sections, section)
@@ -120,47 +119,6 @@ func verdictNotes(s *Summary) []doc.Note {
 	}
 	v.Text = s.Verdict.Loosened.Beside(v.Text)
 	return append(append([]doc.Note{v}, contractNotes(s)...), scenarioNotes(s.Run.Scenario)...)
-}
-
-// keyFigures are those that are asked for first, beside the latencies.
-func keyFigures(s *Summary) []doc.Fact {
-	r, t := &s.Requests, &s.Throughput
-	var out []doc.Fact
-	add := func(label, term string, value *float64, unit, note string) {
-		if value != nil {
-			out = append(out, doc.Fact{Label: label, Value: strings.TrimSpace(doc.Number(*value) + " " + unit),
-				Note: note, Term: termOf(term)})
-		}
-	}
-	add("Throughput", "requests", t.RequestsPerS, "req/s", "of "+numberOrDash(t.OfferedPerS)+" offered")
-	out = append(out, doc.Fact{Label: "Errors", Value: doc.OrDash(r.ErrorShare, doc.Percent),
-		Term: termOf("error_share"), Note: sayEnds(s)})
-	if how, where := sessionLines(s); how != "" {
-		value, note, _ := strings.Cut(how, "; ")
-		out = append(out, doc.Fact{Label: "Sessions", Value: value, Note: note, Term: termOf("sessions")})
-		if where != "" {
-			out = append(out, doc.Fact{Label: "Session time", Value: where, Term: termOf("sessions.critical_path")})
-		}
-	}
-	add("Output", "output_tokens", t.OutputTokensPerS, "tok/s",
-		doc.Brief(s.Tokens.Output)+" in all"+estimateNote(s.OutputEstimates(), r.Succeeded))
-	if g := s.Goodput; g != nil {
-		add("Goodput", "goodput", g.FromDue.PerS, "req/s",
-			fmt.Sprintf("%s met %s", doc.OrDash(g.FromDue.Share, doc.Percent),
-				strings.ReplaceAll(g.SLO.String(), ",", ", ")))
-	}
-	if c := &s.Cache; c.Measured != nil {
-		note := "of prompt tokens"
-		if c.Expected != nil {
-			note += "; " + doc.Percent(*c.Expected) + " expected"
-		}
-		out = append(out, doc.Fact{Label: "Prefix cache hits", Value: doc.Percent(*c.Measured), Note: note,
-			Term: termOf("measured_ratio")})
-	}
-	add("Prompts", "prompt_tokens", t.PromptTokensPerS, "tok/s",
-		doc.Brief(s.Tokens.Prompt)+" in all"+estimateNote(s.PromptEstimates(), r.Succeeded))
-	add("In flight, mean", "in_flight", s.InFlight.Mean, "", "at most "+doc.Brief(int64(s.InFlight.Max)))
-	return out
 }
 
 // sayEnds says how requests ended that did not succeed, by the class of their error.
@@ -232,28 +190,6 @@ func keyLatencies(s *Summary) *doc.Table {
 	return t
 }
 
-// sayRates says what was done in what time.
-func sayRates(s *Summary) (says []string) {
-	if s.DurationS == nil {
-		return nil
-	}
-	r, t := &s.Requests, &s.Throughput
-	out := fmt.Sprintf("%s of %s succeeded within %s s", doc.Brief(r.Succeeded), doc.Many(r.Rows, "request"),
-		doc.Number(*s.DurationS))
-	if t.RequestsPerS != nil {
-		out += fmt.Sprintf(": %s requests, %s prompt tokens and %s output tokens per second (duration, throughput)",
-			doc.Number(*t.RequestsPerS), doc.OrDash(t.PromptTokensPerS, doc.Number),
-			doc.OrDash(t.OutputTokensPerS, doc.Number))
-	}
-	says = append(says, out+".")
-	if g := s.Goodput; g != nil && g.FromDue.Share != nil {
-		says = append(says, fmt.Sprintf("%s of the requests that ended met %s counted from when they were sent, and "+
-			"%s counted from when they were due (goodput share).",
-			doc.OrDash(g.FromSent.Share, doc.Percent), g.SLO, doc.Percent(*g.FromDue.Share)))
-	}
-	return says
-}
-
 // ShortDigest keeps enough of a digest to tell workloads apart by eye.
 func ShortDigest(d string) string {
 	const enough = len("sha256:") + 12
@@ -292,11 +228,7 @@ func validitySection(s *Summary) doc.Section {
 // overviewSection has what was asked of the server and what it did, and every latency
 // that has a value.
 func overviewSection(s *Summary) doc.Section {
-	run := doc.Table{Caption: "Run", Head: []string{"", "figure", "note"}, Rows: overview(s),
-		Align: []doc.Align{doc.Left, doc.Right, doc.Left}}
-	for _, row := range run.Rows {
-		run.RowTerms = append(run.RowTerms, termOf(overviewTerms[row[0]]))
-	}
+	run := factGroup{doc.Group{Facts: runFacts(s)}}
 	t := doc.Table{Caption: "Latency in ms, of successful requests; send lag of all that were sent",
 		Head:      []string{"metric", "n", "mean", "sd", "min"},
 		HeadTerms: []string{"", termOf("count"), termOf("mean"), termOf("sd"), termOf("min")}}
@@ -325,21 +257,9 @@ func overviewSection(s *Summary) doc.Section {
 	if near > 0 {
 		t.Caption += "; percentiles of more than a million values are within 0.1 %"
 	}
-	says := append(sayRates(s), "From sent is what the server took; from schedule adds what a request waited in the "+
-		"client. A dash is too few values.")
-	if per := s.Tokens.PerEvent; per != nil && *per == 1 {
-		says = append(says, "Every event carried one token, so that chunk ITL and token ITL are the same.")
-	}
-	return doc.Section{Title: "Figures", Text: says, Tables: []doc.Table{run, t}}
-}
-
-// A group collects the facts that the run gives; what it does not say is left out.
-type factGroup struct{ doc.Group }
-
-func (g *factGroup) add(label, value, note string) {
-	if value != "" {
-		g.Facts = append(g.Facts, doc.Fact{Label: label, Value: value, Note: note})
-	}
+	const says = "From sent is what the server took; from schedule adds what a request waited in the client. A dash is " +
+		"too few values."
+	return doc.Section{Title: "Figures", Text: []string{says}, Tables: []doc.Table{run.table("Run"), t}}
 }
 
 func positive(n int, what string) string {

@@ -2,14 +2,12 @@ package report
 
 import (
 	"bytes"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"reprise/replay/result"
-	"reprise/trace"
 	"reprise/trace/doc"
 	"reprise/trace/doc/pagetest"
 	"reprise/trace/textpage"
@@ -176,34 +174,6 @@ func TestDefinitions(t *testing.T) {
 	}
 }
 
-// Sentences are whole, and name the figures that they rest on.
-func TestSentences(t *testing.T) {
-	run, results, opts := smallRun()
-	p := Page(summarise(t, run, opts, results...))
-	figures := regexp.MustCompile(`\((p50|tokens per event|lag drift|in flight|prompt error|output miss|measured|rounding loss|goodput share|duration)|within 1 %|hide it|what the server took|chunk ITL`)
-	n := 0
-	for _, section := range p.Sections {
-		for _, line := range section.Text {
-			n++
-			if !strings.HasSuffix(line, ".") || strings.Contains(line, "%!") || strings.Contains(line, "–") || !figures.MatchString(line) {
-				t.Errorf("%s: %s", section.Title, line)
-			}
-		}
-	}
-	if n < 12 {
-		t.Errorf("only %d sentences", n)
-	}
-	late := Page(summarise(t, result.Run{}, Options{}, answer(0, 0, 100, 5), answer(1, 0, 100, 5)))
-	if text := strings.Join(late.Sections[0].Text, " "); !strings.Contains(text, "105 ms, which is 100 ms more") {
-		t.Errorf("no word of the wait: %s", text)
-	}
-	for _, line := range sayCache(ptr(summarise(t, result.Run{Source: result.Source{ServerBlock: 16}}, Options{}, hit(0, 100, 50, -1)))) {
-		if !strings.Contains(line, "did not say") && !strings.Contains(line, "rounding") {
-			t.Error(line)
-		}
-	}
-}
-
 // The first screen answers: is it trustworthy, how long did it take, how much came out,
 // what failed; and shows latency over time.
 func TestFirstScreen(t *testing.T) {
@@ -216,5 +186,3 @@ func TestFirstScreen(t *testing.T) {
 	pagetest.FirstScreen(t, "report-runs", Overlay(named(t, 400, 3, func(k int, _ *result.Run, _ *Options) (int64, int64) { return int64(20 + 10*k), 5 })),
 		"Each of the 3 runs is trustworthy by itself", "TTFT from sent, p99\t22\t32\t42", "TTFT distribution")
 }
-
-func ptr(s Summary) *Summary { return trace.Ptr(s) }

@@ -10,14 +10,16 @@ import (
 )
 
 func TestPartRows(t *testing.T) {
-	if rows := partRows(nil); rows != nil {
-		t.Errorf("the whole workload: %q", rows)
+	var whole, facts factGroup
+	if whole.part(nil); whole.Facts != nil {
+		t.Errorf("the whole workload: %q", whole.Facts)
 	}
 	p := &result.Selection{Rows: 19, OfRows: 12031, FromNS: 6e11, MaxRequests: 19, Sample: &result.Sample{Sessions: 142, OfSessions: 1420},
 		Loop: &result.Rounds{Rounds: 3, Same: true}, Prime: &result.Primed{Prompts: 65, Tokens: 1032677, CapacityTokens: 1000000, Failed: 2}}
 	var all []string
-	for _, r := range partRows(p) {
-		all = append(all, strings.Join(r, " | "))
+	facts.part(p)
+	for _, f := range facts.Facts {
+		all = append(all, f.Label+" | "+f.Value+" | "+f.Note)
 	}
 	want := "Part | 19 rows | of 12,031 rows, the window from 10m0s to the end, 142 of 1,420 sessions, the first of them, 3 rounds of the same prompts\n" +
 		"Primed | 65 prompts | 1,032,677 tokens before the run, of a cache of 1,000,000; 2 failed"

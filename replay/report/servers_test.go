@@ -9,6 +9,7 @@ import (
 
 	"reprise/replay/result"
 	"reprise/trace"
+	"reprise/trace/doc"
 	"reprise/trace/textpage"
 )
 
@@ -163,7 +164,7 @@ func TestSpeculationThatIsStated(t *testing.T) {
 	if i < 0 || s.Warnings[i].Text != "TPOT is not representative: the servers decode speculatively, and how much of a draft is accepted depends on what the text says. These prompts are words without meaning, so that neither the acceptance nor the latencies that rest on it hold for real traffic; synth --corpus, replay --verbatim and record --shadow send text that is real" {
 		t.Errorf("%+v", s.Warnings)
 	}
-	if run.PromptText = ""; serverWarns(ptr(summarise(t, run, Options{}, answer(0, 0, 0, 100, 200))), warnSpeculation) {
+	if run.PromptText = ""; serverWarns(trace.Ptr(summarise(t, run, Options{}, answer(0, 0, 0, 100, 200))), warnSpeculation) {
 		t.Error("a warning for real text")
 	}
 }
@@ -210,13 +211,12 @@ func TestServersEnergy(t *testing.T) {
 		serverMetric("counter", "vllm:generation_tokens_total", "", 0, 50, 100, 150, 200, 250, 300, 350, 400, 450, 500))
 	near(t, "J per token in a window", windowed.Servers.JoulesPerToken, 2, 1e-6)
 	s = serverRun(t, result.Run{}, at("0", 100, -.5, 9.5))
-	for _, row := range serverRows(&s) {
-		if row[0] == "GPU energy" && row[1] == "46 J per token" &&
-			row[2] == "0.0217 tokens/s per W; 920 J in all, of all GPUs together" {
-			return
-		}
+	facts := serverFacts(&s).Facts
+	if !slices.ContainsFunc(facts, func(f doc.Fact) bool {
+		return f.Label == "GPU energy" && f.Value == "46 J per token" && f.Note == "0.0217 tokens/s per W; 920 J in all, of all GPUs together"
+	}) {
+		t.Errorf("no energy: %q", facts)
 	}
-	t.Errorf("the rows have no energy: %q", serverRows(&s))
 }
 
 // Acceptance comes from vLLM's counters or from SGLang's means, and is not taken

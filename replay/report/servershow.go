@@ -11,27 +11,26 @@ import (
 	"reprise/trace/textpage"
 )
 
-// serverRows is what the servers say about themselves: name, figure, note.
-func serverRows(s *Summary) [][]string {
+// serverFacts is what the servers say about themselves.
+func serverFacts(s *Summary) (g factGroup) {
 	v := s.Servers
 	if v == nil {
-		return nil
+		return g
 	}
-	var rows [][]string
-	add := func(name, figure, format string, args ...any) {
-		rows = append(rows, []string{name, figure, fmt.Sprintf(format, args...)})
+	add := func(term, name, figure, format string, args ...any) {
+		g.define(term, name, figure, fmt.Sprintf(format, args...))
 	}
-	level := func(name string, l *Level, show func(float64) string, note string) {
+	level := func(term, name string, l *Level, show func(float64) string, note string) {
 		if l != nil {
-			add(name, show(l.Mean)+" on average", "at most %s%s", doc.OrDash(l.Peak(), show), note)
+			add(term, name, show(l.Mean)+" on average", "at most %s%s", doc.OrDash(l.Peak(), show), note)
 		}
 	}
 	plainly := func(unit string) func(float64) string {
 		return func(f float64) string { return strings.TrimSpace(doc.Number(f) + " " + unit) }
 	}
-	level("Running", v.Running, plainly(""), ", of all engines together")
-	level("Waiting", v.Waiting, plainly(""), ", of all engines together")
-	level("KV cache in use", v.KVUsage, doc.Percent, "")
+	level("servers.running", "Running", v.Running, plainly(""), ", of all engines together")
+	level("servers.waiting", "Waiting", v.Waiting, plainly(""), ", of all engines together")
+	level("servers.kv_cache_use", "KV cache in use", v.KVUsage, doc.Percent, "")
 	if v.PrefixRatio != nil {
 		client := ""
 		if s.Cache.Measured != nil {
@@ -40,26 +39,26 @@ func serverRows(s *Summary) [][]string {
 		if s.Cache.Expected != nil {
 			client += fmt.Sprintf(", %s expected", doc.Percent(*s.Cache.Expected))
 		}
-		add("Prefix cache hits", doc.Percent(*v.PrefixRatio), "%s of %s tokens%s", doc.Brief(int64(*v.PrefixHits)),
+		add("servers.prefix_hit_ratio", "Prefix cache hits", doc.Percent(*v.PrefixRatio), "%s of %s tokens%s", doc.Brief(int64(*v.PrefixHits)),
 			doc.Brief(int64(*v.PrefixQueries)), client)
 	}
 	for _, of := range figure.All() {
 		if st, show := s.stat(of), plainly(string(of.Unit)); of.Servers && st != nil {
-			add(strings.ToUpper(of.Label[:1])+of.Label[1:], doc.OrDash(st.P95, show)+" at p95", "p50 %s, p99 %s, of %s",
-				doc.OrDash(st.P50, show), doc.OrDash(st.P99, show), doc.Many(st.Count, "request"))
+			add(of.Definitions()[0], strings.ToUpper(of.Label[:1])+of.Label[1:], doc.OrDash(st.P95, show)+" at p95",
+				"p50 %s, p99 %s, of %s", doc.OrDash(st.P50, show), doc.OrDash(st.P99, show), doc.Many(st.Count, "request"))
 		}
 	}
 	if v.Preemptions != nil {
-		add("Preemptions", doc.Number(*v.Preemptions), "requests thrown out of the batch for want of KV cache")
+		add("servers.preemptions", "Preemptions", doc.Number(*v.Preemptions), "requests thrown out of the batch for want of KV cache")
 	}
 	if v.Generated != nil {
-		add("Generated", unit(v.GeneratedPerS, "tokens/s"), "%s tokens", doc.Number(*v.Generated))
+		add("servers.generated_tokens", "Generated", unit(v.GeneratedPerS, "tokens/s"), "%s tokens", doc.Number(*v.Generated))
 	}
-	level("GPU utilisation", v.GPUUse, doc.Percent, "")
-	level("GPU power", v.GPUPowerW, plainly("W"), ", of all GPUs together")
-	level("GPU memory", v.GPUMemoryMiB, plainly("MiB"), ", of all GPUs together")
+	level("servers.gpu_utilisation", "GPU utilisation", v.GPUUse, doc.Percent, "")
+	level("servers.gpu_power", "GPU power", v.GPUPowerW, plainly("W"), ", of all GPUs together")
+	level("servers.gpu_memory", "GPU memory", v.GPUMemoryMiB, plainly("MiB"), ", of all GPUs together")
 	if v.JoulesPerToken != nil {
-		add("GPU energy", doc.Number(*v.JoulesPerToken)+" J per token",
+		add("servers.joules_per_output_token", "GPU energy", doc.Number(*v.JoulesPerToken)+" J per token",
 			"%s tokens/s per W; %s J in all, of all GPUs together", numberOrDash(v.TokensPerWatt),
 			doc.Number(*v.EnergyJ))
 	}
@@ -72,11 +71,12 @@ func serverRows(s *Summary) [][]string {
 			}
 			note = "; by position " + strings.Join(shares, ", ")
 		}
-		add("Speculation", doc.OrDash(p.Acceptance, doc.Percent)+" accepted", "%s tokens a step%s",
+		add("servers.speculation.acceptance_rate", "Speculation", doc.OrDash(p.Acceptance, doc.Percent)+" accepted", "%s tokens a step%s",
 			numberOrDash(p.Length), note)
 	}
-	return append(rows, []string{"Measured", fmt.Sprintf("%s to %s s", doc.Number(v.FromS), doc.Number(v.ToS)),
-		measuredNote(&s.Run)})
+	g.define("servers.measured", "Measured", fmt.Sprintf("%s to %s s", doc.Number(v.FromS), doc.Number(v.ToS)),
+		measuredNote(&s.Run))
+	return g
 }
 
 // measuredNote says how the measuring went.
@@ -123,8 +123,8 @@ func cacheBefore(c *result.CacheDiscipline) (did, note string) {
 }
 
 func serverSection(s *Summary) doc.Section {
-	rows := serverRows(s)
-	if len(rows) == 0 {
+	facts := serverFacts(s)
+	if len(facts.Facts) == 0 {
 		return doc.Section{}
 	}
 	p := &s.Series
@@ -132,20 +132,11 @@ func serverSection(s *Summary) doc.Section {
 		return doc.Plot{Title: title, Text: about, Kind: doc.Line, XLabel: "time since the start", XUnit: "s",
 			YLabel: label, YUnit: unit, Series: series}
 	}
-	t := doc.Table{Head: []string{"", "figure", "note"}, Rows: rows,
-		Align: []doc.Align{doc.Left, doc.Right, doc.Left}}
-	for _, row := range rows {
-		term := serverTerms[row[0]]
-		if of := figure.Find(row[0]); term == "" && of != nil {
-			term = of.Definitions()[0]
-		}
-		t.RowTerms = append(t.RowTerms, termOf(term))
-	}
 	return doc.Section{
 		Title: "Servers",
 		Text: []string{"What the servers say of themselves. Their instants are of the clock of the run, as those " +
 			"of the client in the plots above."},
-		Tables: []doc.Table{t},
+		Tables: []doc.Table{facts.table("")},
 		Plots: slices.Concat(
 			defined("servers.running",
 				over("Requests at the servers",

@@ -63,24 +63,20 @@ func inSeconds(ms *float64) string {
 	return doc.OrDash(ms, func(v float64) string { return doc.Number(v / 1000) })
 }
 
-// sessionFacts are name, figure and note.
-func sessionFacts(s *Summary) [][]string {
-	o := s.Sessions
-	if o == nil {
-		return nil
-	}
+// sessionFacts are how sessions ended, and how many there were.
+func sessionFacts(o *Sessions) (g factGroup) {
 	note := fmt.Sprintf("%s succeeded, %s failed, %s censored: they had requests left when the run ended",
 		doc.Brief(o.Succeeded), doc.Brief(o.Failed), doc.Brief(o.Censored))
 	if o.CutUnknown {
 		note = fmt.Sprintf("%s failed; which of the others had requests left when the run ended, the results do not "+
 			"say, so that all count as censored", doc.Brief(o.Failed))
 	}
-	rows := [][]string{{"Sessions", doc.Brief(o.Sessions), note}}
-	add := func(name, figure, note string) {
-		if figure != "–" {
-			rows = append(rows, []string{name, figure, note})
+	add := func(name, value, note string) {
+		if value != noFigure {
+			g.define("sessions", name, value, note)
 		}
 	}
+	add("Sessions", doc.Brief(o.Sessions), note)
 	if o.SampleShare != nil {
 		note := "of the sessions, chosen by a hash: these figures are of them"
 		if o.SplitTrees {
@@ -88,25 +84,17 @@ func sessionFacts(s *Summary) [][]string {
 		}
 		add("Sample", doc.Percent(*o.SampleShare), note)
 	}
-	if o.Outside > 0 {
-		add("Outside", doc.Many(o.Outside, "session"),
-			"began before the measured window or after it, and do not count")
-	}
-	if o.Partial > 0 {
-		add("Partial", doc.Many(o.Partial, "session"), "had begun before their first request here, and do not count")
-	}
-	if o.Single > 0 {
-		add("One request", doc.Many(o.Single, "session"), "have no more than one")
-	}
+	add("Outside", positive(int(o.Outside), "session"), "began before the measured window or after it, and do not count")
+	add("Partial", positive(int(o.Partial), "session"), "had begun before their first request here, and do not count")
+	add("One request", positive(int(o.Single), "session"), "have no more than one")
 	add("Success", doc.OrDash(o.SuccessShare, doc.Percent), "succeeded ÷ (succeeded + failed)")
 	add("Sessions per second", numberOrDash(o.PerS), "that succeeded, by their end")
 	add("Jobs per hour, user", numberOrDash(o.PerUser), "3600 ÷ mean completion time in s")
 	add("Jobs per hour, GPU", numberOrDash(o.PerGPU), "sessions per second · 3600 ÷ GPUs")
 	if o.SlowdownLacks != "" {
-		rows = append(rows, []string{"Slowdown", doc.Many(o.Slowdown.Count, "session"),
-			"compared with the recording: " + o.SlowdownLacks})
+		add("Slowdown", doc.Many(o.Slowdown.Count, "session"), "compared with the recording: "+o.SlowdownLacks)
 	}
-	return rows
+	return g
 }
 
 var sessionTimeHead = []string{"in s", "n", "mean", "p50", "p90", "p95", "p99", "max"}
@@ -176,55 +164,21 @@ func pathRows(s *Summary) (rows [][]string) {
 	return rows
 }
 
-// saySessions says what the figures by session say.
-func saySessions(s *Summary) []string {
-	o := s.Sessions
-	var says []string
-	if c := &o.Completion; c.P50 != nil {
-		text := fmt.Sprintf("Half of the sessions took no more than %s s from their first request to their last answer",
-			inSeconds(c.P50))
-		if c.P95 != nil {
-			text += fmt.Sprintf(", and 95 %% no more than %s s", inSeconds(c.P95))
-		}
-		text += fmt.Sprintf(" (completion of %s).", doc.Many(c.Count, "session"))
-		if o.Censored > 0 && !o.CutUnknown {
-			text += fmt.Sprintf(" %s had requests left when the run ended and %s not in these figures, which are too "+
-				"low by that.", doc.Many(o.Censored, "session"), doc.Was(o.Censored))
-		}
-		says = append(says, text)
-	}
-	if p := o.Path; p != nil && p.Server.Share != nil {
-		says = append(says, fmt.Sprintf("Along the critical path the server had %s of that time, %s of it until "+
-			"first tokens; think time had %s, tools had %s.",
-			doc.Percent(*p.Server.Share), doc.OrDash(p.Prefill.Share, doc.Percent), doc.OrDash(p.Think.Share,
-				doc.Percent), doc.OrDash(p.Tool.Share, doc.Percent)))
-	}
-	if d := &o.Slowdown; d.P50 != nil {
-		says = append(says, fmt.Sprintf("Half of the sessions took at most %s times as long as in the source "+
-			"(slowdown of %s).", doc.Number(*d.P50), doc.Many(d.Count, "session")))
-	} else if o.SlowdownLacks != "" {
-		says = append(says, "How much longer they took than in the source is not known: "+o.SlowdownLacks+".")
-	}
-	return says
-}
-
 func sessionSection(s *Summary) doc.Section {
 	o := s.Sessions
 	if o == nil {
 		return doc.Section{}
 	}
-	sec := doc.Section{Title: "Sessions", Text: saySessions(s)}
+	sec := doc.Section{Title: "Sessions"}
 	table := func(caption string, head []string, rows [][]string, term string) {
-		align := append([]doc.Align{doc.Left}, slices.Repeat([]doc.Align{doc.Right}, len(head)-1)...)
-		if head[len(head)-1] == "note" {
-			align[len(head)-1] = doc.Left
-		}
+		align := doc.FiguresOf(len(head))
 		if len(rows) > 0 {
 			sec.Tables = append(sec.Tables, doc.Table{Caption: caption, Head: head, Rows: rows,
 				HeadTerms: repeat(termOf(term), len(head)), Align: align})
 		}
 	}
-	table("", []string{"sessions", "figure", "note"}, sessionFacts(s), "sessions")
+	facts := sessionFacts(o)
+	sec.Tables = append(sec.Tables, facts.table(""))
 	table("How long they took", sessionTimeHead, sessionTimeRows(s), "session_time")
 	table("What their time went to", pathHead, pathRows(s), "sessions.critical_path")
 	table("What they had", spreadHead, spreadRows(s), "sessions.requests_per_session")
