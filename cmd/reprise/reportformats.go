@@ -62,7 +62,8 @@ func (f *reportFlags) decided(cmd *cobra.Command, paths []string) error {
 	if price == 0 && contract != nil {
 		price = contract.PricePerGPUHour
 	}
-	var runs []report.Tried
+	var runs []report.Named
+	d := report.Decision{Why: f.why, PricePerGPUHour: price}
 	var refused error
 	accepted := false
 	for i, path := range paths {
@@ -79,15 +80,15 @@ func (f *reportFlags) decided(cmd *cobra.Command, paths []string) error {
 		if err := errors.Join(err, file.Close()); err != nil {
 			return err
 		}
-		run := report.Tried{Name: names[i], Digest: "sha256:" + hex.EncodeToString(hash.Sum(nil)), Summary: s}
+		d.Digests = append(d.Digests, "sha256:"+hex.EncodeToString(hash.Sum(nil)))
 		if err := kept(s); refused == nil {
 			refused = err
 		}
-		accepted = accepted || run.Accepted()
-		runs = append(runs, run)
+		accepted = accepted || s.Accepted()
+		runs = append(runs, report.Named{Name: names[i], Summary: s})
 	}
-	mode := trace.TierMode(report.TierOfTried(runs))
-	p, err := report.DecisionPage(runs, report.Decision{Why: f.why, PricePerGPUHour: price})
+	mode := trace.TierMode(report.Tier(runs))
+	p, err := report.DecisionRecord(runs, d)
 	if err != nil {
 		return err
 	}

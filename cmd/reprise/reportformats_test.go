@@ -16,7 +16,7 @@ import (
 // Each format is written to stdout or a file, and is what it says.
 func TestReportFormats(t *testing.T) {
 	results := resultsOf150(t)
-	for format, begins := range map[string]string{"markdown": "### Simulation of", "csv": "name,of,unit,statistic,value,count\n", "junit": xml.Header, "prometheus": "# HELP reprise_info", "text": "Simulated", "json": "{"} {
+	for format, begins := range map[string]string{"markdown": "# Simulation report\n", "csv": "name,of,unit,statistic,value,count\n", "junit": xml.Header, "prometheus": "# HELP reprise_info", "text": "Simulated", "json": "{"} {
 		out := must(t, "report", results, "--format", format)
 		if !strings.HasPrefix(out, begins) {
 			t.Errorf("%s begins with %.60q", format, out)

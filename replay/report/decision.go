@@ -1,52 +1,43 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"reprise/replay/result"
+	"reprise/trace"
 	"reprise/trace/doc"
+	"reprise/trace/textpage"
 )
-
-// A Tried is a run of a tuning, with what tells its results from others'.
-type Tried struct {
-	Name    string // of the results
-	Digest  string // of the results file
-	Summary Summary
-}
 
 // A Decision is what a record of a tuning says beside its runs. What is empty was not
 // given, and the record says so.
 type Decision struct {
-	Why             string  // the tuning stopped
-	PricePerGPUHour float64 // in any currency
+	Why             string   // the tuning stopped
+	PricePerGPUHour float64  // in any currency
+	Digests         []string // of the results files
 }
 
 // Accepted tells whether the figures can be trusted and the contract, if there is one,
 // is kept.
-func (t *Tried) Accepted() bool {
-	c := t.Summary.Contract
-	return t.Summary.Verdict.Trustworthy && (c == nil || c.Holds)
+func (s *Summary) Accepted() bool {
+	return s.Verdict.Trustworthy && (s.Contract == nil || s.Contract.Holds)
 }
 
-// verdict is whether a setting is accepted, and all reasons why not.
-func (t *Tried) verdict(preferred bool) string {
-	switch s := &t.Summary; {
+// outcome is whether a setting is accepted, and all reasons why not.
+func (s *Summary) outcome(preferred bool) string {
+	switch {
 	case !s.Verdict.Trustworthy:
 		var why []string
 		for _, r := range s.Verdict.Reasons {
 			why = append(why, r.Text)
 		}
 		return "rejected, since it cannot be trusted: " + strings.Join(why, "; ")
-	case !t.Accepted() && !s.Contract.Fails() && !s.Contract.Judged:
+	case !s.Accepted() && !s.Contract.Fails() && !s.Contract.Judged:
 		return "not judged: " + s.Contract.String()
-	case !t.Accepted():
+	case !s.Accepted():
 		return "rejected: " + s.Contract.String()
 	case preferred:
 		return "accepted, and preferred"
@@ -54,12 +45,96 @@ func (t *Tried) verdict(preferred bool) string {
 	return "accepted"
 }
 
+// DecisionRecord lays out a tuning: which settings it accepted and rejected, by what target, with the latencies and
+// the cost of each. The preferred setting is the headline; the first screen has what was accepted and rejected, the
+// main figures and the distributions of all runs.
+func DecisionRecord(runs []Named, d Decision) (*doc.Document, error) {
+	var all []*result.Run
+	for i := range runs {
+		all = append(all, &runs[i].Run)
+	}
+	differ, err := Differing(all...)
+	if err != nil {
+		return nil, err
+	}
+	best, rule := chosen(runs)
+	p := &doc.Document{Title: "Decision record", Headline: decisionHeadline(runs, best),
+		Lead: "Target: " + strings.Join(target(runs), "; "), Tag: trace.TierNote("record", Tier(runs)),
+		Table: firstOverlay(runs), Terms: pageTerms()}
+
+	why := []string{rationale(runs, d, best)}
+	for i := range runs {
+		r, level, name := &runs[i], doc.Good, textpage.Plain(runs[i].Name)
+		if !r.Accepted() {
+			level = doc.Bad
+		}
+		outcome := r.outcome(i == best && len(runs) > 1)
+		short := outcome
+		if reasons := r.Verdict.Reasons; len(reasons) > 1 {
+			first, _, _ := strings.Cut(outcome, reasons[1].Text)
+			short = first + doc.Many(int64(len(reasons)-1), "more reason") + " under Rationale"
+			why = append(why, name+": "+outcome+".")
+		}
+		p.Verdict = append(p.Verdict, doc.Note{Level: level, Word: name, Text: r.Verdict.Loosened.Beside(short)})
+		if w := Warned(r.Run.PresetWarning, r.Run.Extrapolates); w != "" {
+			p.Notes = append(p.Notes, doc.Note{Level: doc.Warn, Text: name + ": " + textpage.Plain(w)})
+		}
+	}
+	plots := distributions(runs)
+	if len(plots) > 0 {
+		p.Plot, plots = &plots[0], plots[1:]
+	}
+
+	var first [][]string // the settings that differ stand above the figures
+	for _, row := range differ[:min(len(differ), 3)] {
+		row = slices.Clone(row)
+		row[0] = strings.ReplaceAll(row[0][strings.LastIndexByte(row[0], '.')+1:], "_", " ")
+		first = append(first, row)
+	}
+	p.Table.Rows = append(first, p.Table.Rows...)
+	p.Table.RowTerms = append(make([]string, len(first)), p.Table.RowTerms...)
+
+	head := append([]string{"setting"}, p.Table.Head[1:]...)
+	settings := doc.Section{Title: "What differs", Text: []string{rule}}
+	switch {
+	case len(differ) > 0:
+		settings.Tables = []doc.Table{{Head: head, Rows: differ}}
+	case len(runs) > 1:
+		settings.Text = append(settings.Text, "The results do not say what differs between the runs.")
+	}
+	p.Sections = []doc.Section{{Title: "Rationale", Text: why}, costSection(runs, d), settings, overlayFigures(runs),
+		{Title: "Provenance", Tables: []doc.Table{{Head: head, Rows: provenance(runs, d)}}},
+		{Title: "Distributions", Plots: plots}}
+	return p, nil
+}
+
+func decisionHeadline(runs []Named, best int) string {
+	accepted := 0
+	for i := range runs {
+		if runs[i].Accepted() {
+			accepted++
+		}
+	}
+	of := doc.Many(int64(len(runs)), "setting")
+	switch {
+	case accepted == 0:
+		return "None of " + of + " is accepted"
+	case best < 0:
+		return doc.Brief(int64(accepted)) + " of " + of + " accepted; without a target none is preferred"
+	case len(runs) == 1:
+		return textpage.Plain(runs[best].Name) + " is accepted"
+	case runs[best].Contract != nil:
+		return textpage.Plain(runs[best].Name) + " is preferred: the most output tokens/s within the contract"
+	}
+	return textpage.Plain(runs[best].Name) + " is preferred: the most goodput"
+}
+
 // rationale is why the tuning stopped.
-func rationale(runs []Tried, d Decision, best int) string {
+func rationale(runs []Named, d Decision, best int) string {
 	switch {
 	case d.Why != "":
 		return d.Why
-	case runs[0].Summary.Contract == nil:
+	case runs[0].Contract == nil:
 		return "Not given."
 	case best >= 0:
 		return runs[best].Name + " keeps to the contract, which is the stopping rule."
@@ -68,7 +143,7 @@ func rationale(runs []Tried, d Decision, best int) string {
 }
 
 // target is the contract, or the objectives, that the runs were held against.
-func target(runs []Tried) (lines []string) {
+func target(runs []Named) (lines []string) {
 	s := &runs[0].Summary
 	if c := s.Contract; c != nil {
 		for i := range c.Clauses {
@@ -83,7 +158,7 @@ func target(runs []Tried) (lines []string) {
 }
 
 // chosen is the index of the run that the target prefers, -1 for none, and the rule.
-func chosen(runs []Tried) (best int, rule string) {
+func chosen(runs []Named) (best int, rule string) {
 	var of func(*Summary) *float64
 	switch s := &runs[0].Summary; {
 	case s.Contract != nil:
@@ -111,169 +186,20 @@ func goodputOf(s *Summary) *float64 {
 	return s.Goodput.FromDue.PerS
 }
 
-// differingSettings lists the settings that are not the same in all runs.
-func differingSettings(runs []Tried) ([][]string, error) {
-	var all []*result.Run
-	for i := range runs {
-		all = append(all, &runs[i].Summary.Run)
-	}
-	return Differing(all...)
-}
-
-// settings are the fields of a run that say how it was set up, and not its outcome.
-// A note is none: it may say which round a run was, and stands with where it is from.
-var settings = []string{"model", "api", "prompts", "tokenizer", "speed", "timing", "rate", "concurrency", "keep_think",
-	"connections", "workload_digest",
-	"seed", "in_flight_limit", "simulated", "prefix_caching", "endpoints", "balance", "sampling", "retries", "http2",
-	"prompt_text", "server_version", "max_model_len",
-	"cache_discipline.done", "selection", "environment", "version"}
-
-// Differing lists the settings that are not the same in all runs: the name of each, and
-// its value in each run. Of a long value it gives the parts that differ.
-func Differing(runs ...*result.Run) ([][]string, error) {
-	var all []map[string]string
-	names := map[string]bool{}
-	for _, run := range runs {
-		doc, err := json.Marshal(run)
-		if err != nil {
-			return nil, err
-		}
-		var root any
-		if err := json.Unmarshal(doc, &root); err != nil {
-			return nil, err
-		}
-		values := map[string]string{}
-		leaves(root, "", values)
-		all = append(all, values)
-		for name := range values {
-			names[name] = true
-		}
-	}
-	var rows [][]string
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		if !slices.ContainsFunc(settings, func(s string) bool { return name == s || strings.HasPrefix(name, s+".") }) {
-			continue
-		}
-		row, same := []string{name}, true
-		for _, values := range all {
-			row = append(row, values[name])
-			same = same && values[name] == all[0][name]
-		}
-		if same {
-			continue
-		}
-		values := differingParts(row[1:])
-		if len(rows) > 0 { // a part may have a name of its own
-			told := true
-			for i := range values {
-				told = told && slices.ContainsFunc(rows, func(r []string) bool { return r[0]+":"+r[1+i] == values[i] })
-			}
-			if told {
-				continue
-			}
-		}
-		rows = append(rows, append([]string{name}, values...))
-	}
-	return rows, nil
-}
-
-// leaves lists the values of a document by their paths.
-func leaves(v any, path string, out map[string]string) {
-	at := func(name string, v any) { leaves(v, strings.TrimPrefix(path+"."+name, "."), out) }
-	switch v := v.(type) {
-	case map[string]any:
-		for k, x := range v {
-			at(k, x)
-		}
-	case []any:
-		for i, x := range v {
-			at(strconv.Itoa(i), x)
-		}
-	case nil:
-	default:
-		out[path] = fmt.Sprint(v)
-	}
-}
-
-// longSetting is the number of characters from which only the parts of a value that differ are shown.
-const longSetting = 60
-
-// differingParts leaves of long values what is not in all of them: step=5.7ms of all the
-// costs of an engine.
-func differingParts(values []string) []string {
-	if !slices.ContainsFunc(values, func(v string) bool { return utf8.RuneCountInString(v) > longSetting }) {
-		return values
-	}
-	count := map[string]int{}
-	var parts [][]string
-	for _, v := range values {
-		of := strings.FieldsFunc(strings.ReplaceAll(v, `"`, ""),
-			func(r rune) bool { return strings.ContainsRune(" ,;{}[]", r) })
-		parts = append(parts, of)
-		slices.Sort(of)
-		for _, part := range slices.Compact(slices.Clone(of)) {
-			count[part]++
-		}
-	}
-	out := make([]string, len(values))
-	for i := range values {
-		out[i] = strings.Join(slices.DeleteFunc(parts[i], func(part string) bool { return count[part] == len(values) }),
-			", ")
-	}
-	if strings.Join(out, "") == "" { // the order alone differs
-		return values
-	}
-	return out
-}
-
-// decisionFigures are the figures of each run in its column.
-func decisionFigures(runs []Tried) [][]string {
-	var rows [][]string
-	row := func(name string, of func(s *Summary) string) {
-		cells := []string{name}
-		for i := range runs {
-			cells = append(cells, of(&runs[i].Summary))
-		}
-		rows = append(rows, cells)
-	}
-	for _, m := range []struct {
-		name string
-		of   func(*Latency) *Stat
-	}{
-		{"TTFT from schedule", func(l *Latency) *Stat { return &l.FromDue.TTFT }}, {"TPOT",
-			func(l *Latency) *Stat { return &l.TPOT }},
-		{"Chunk ITL", func(l *Latency) *Stat { return &l.ITLChunk }}, {"E2E from schedule",
-			func(l *Latency) *Stat { return &l.FromDue.E2E }},
-	} {
-		for _, p := range percentiles {
-			row(m.name+" "+p.name+", ms", func(s *Summary) string {
-				return doc.OrDash(*p.of(m.of(&s.Latency)), doc.Short)
-			})
-		}
-	}
-	row("requests/s", func(s *Summary) string { return numberOrDash(s.Throughput.RequestsPerS) })
-	row("prompt tokens/s", func(s *Summary) string { return numberOrDash(s.Throughput.PromptTokensPerS) })
-	row("output tokens/s", func(s *Summary) string { return numberOrDash(s.Throughput.OutputTokensPerS) })
-	row("goodput from schedule, requests/s", func(s *Summary) string { return numberOrDash(goodputOf(s)) })
-	row("failed", func(s *Summary) string { return doc.OrDash(s.Requests.ErrorShare, doc.Percent) })
-	row("values of TTFT", func(s *Summary) string { return doc.Brief(s.Latency.FromDue.TTFT.Count) })
-	return rows
-}
-
 // sameLoad is the share by which the offered rates of runs of one load may differ.
 const sameLoad = 0.05
 
-// A costLine states the cost of a run or, with no name, of all runs.
-type costLine struct{ run, says string }
-
-// costs are what a million output tokens cost in each accepted run at its load, or what
+// costSection says what a million output tokens cost in each accepted run at its load, or what
 // is missing to say so. Runs of one load on as many GPUs cost the same, whatever their
 // settings: what these save shows at the highest load that each can serve.
-func costs(runs []Tried, d Decision) []costLine {
+func costSection(runs []Named, d Decision) doc.Section {
+	sec := doc.Section{Title: "Cost"}
 	if !(d.PricePerGPUHour > 0) {
-		return []costLine{{"", "Not given: the price of a GPU for an hour."}}
+		sec.Text = []string{"Not given: the price of a GPU for an hour."}
+		return sec
 	}
-	var out []costLine
+
+	t := doc.Table{Head: []string{"setting", "cost at the load of its run"}, Align: []doc.Align{doc.Left, doc.Left}}
 	type served struct {
 		gpus int
 		rate float64
@@ -289,7 +215,7 @@ func costs(runs []Tried, d Decision) []costLine {
 		switch per := s.Throughput.OutputTokensPerS; {
 		case !s.Verdict.Trustworthy:
 			says = "not known, since the run cannot be trusted"
-		case !runs[i].Accepted():
+		case !s.Accepted():
 			says = "none at this load, where it is rejected: it takes more GPUs"
 		case gpus == 0:
 			says = "not known, since the results do not say how many GPUs served"
@@ -306,48 +232,41 @@ func costs(runs []Tried, d Decision) []costLine {
 				doc.Number(d.PricePerGPUHour*float64(gpus)/3600 / *per * 1e6), numberOrDash(s.Throughput.OfferedPerS),
 				doc.Many(int64(gpus), "GPU"), doc.Number(d.PricePerGPUHour))
 		}
-		out = append(out, costLine{runs[i].Name, says})
+		t.Rows = append(t.Rows, []string{textpage.Plain(runs[i].Name), says})
 	}
+	sec.Tables = []doc.Table{t}
+
 	if alike {
-		out = append(out, costLine{"",
-			"Runs of the same load on the same GPUs cost the same, but for how long their last answers took: that " +
-				"does not say which setting is cheaper."})
+		sec.Text = append(sec.Text, "Runs of the same load on the same GPUs cost the same, but for how long their last "+
+			"answers took: that does not say which setting is cheaper.")
 	}
 	if len(runs) > 1 {
-		out = append(out, costLine{"", "What a setting costs at the highest load that it can serve: reprise capacity."})
+		sec.Text = append(sec.Text, "What a setting costs at the highest load that it can serve: reprise capacity.")
 	}
-	return out
+	return sec
 }
 
 // provenance tells runs and workloads apart, and puts side by side where the runs were
 // measured.
-func provenance(runs []Tried) [][]string {
-	var rows [][]string
-	for _, f := range []struct {
-		name string
-		of   func(*Tried) string
-	}{
-		{"results", func(t *Tried) string {
-			return t.Digest
-		}},
-		{"note", func(t *Tried) string { return t.Summary.Run.Note }},
-		{"workload", func(t *Tried) string { return t.Summary.Run.Workload }},
-		{"seed", func(t *Tried) string { return t.Summary.Run.Seed }},
-	} {
-		row := []string{f.name}
-		for i := range runs {
-			row = append(row, f.of(&runs[i]))
+func provenance(runs []Named, d Decision) (rows [][]string) {
+	put := func(at int, name, value string) {
+		row := slices.IndexFunc(rows, func(row []string) bool { return row[0] == name })
+		if row < 0 {
+			row = len(rows)
+			rows = append(rows, append([]string{name}, make([]string, len(runs))...))
 		}
-		rows = append(rows, row)
+		rows[row][at+1] = value
 	}
 	for i := range runs {
+		r := &runs[i].Run
+		if i < len(d.Digests) {
+			put(i, "results", d.Digests[i])
+		}
+		put(i, "note", r.Note)
+		put(i, "workload", r.Workload)
+		put(i, "seed", r.Seed)
 		for _, f := range Made(runs[i].Summary) {
-			at := slices.IndexFunc(rows, func(row []string) bool { return row[0] == f.Label })
-			if at < 0 {
-				at = len(rows)
-				rows = append(rows, append([]string{f.Label}, make([]string, len(runs))...))
-			}
-			rows[at][i+1] = f.Value
+			put(i, f.Label, f.Value)
 		}
 	}
 	return rows

@@ -14,12 +14,12 @@ import (
 )
 
 // tried are two runs whose engine's flags differ.
-func tried(t *testing.T) []Tried {
+func tried(t *testing.T) []Named {
 	t.Helper()
-	var out []Tried
+	var out []Named
 	for _, of := range []func() (result.Run, []result.Result, Options){smallRun, brokenRun} {
 		s := formatted(t, of)
-		out = append(out, Tried{Name: "r" + string(rune('1'+len(out))) + ".parquet", Digest: "sha256:abc", Summary: s})
+		out = append(out, Named{Name: "r" + string(rune('1'+len(out))) + ".parquet", Summary: s})
 	}
 	out[0].Summary.Verdict, out[0].Summary.Throughput = Verdict{Trustworthy: true}, out[1].Summary.Throughput
 	env := fullEnvironment()
@@ -28,10 +28,10 @@ func tried(t *testing.T) []Tried {
 	return out
 }
 
-func decision(t *testing.T, runs []Tried, d Decision) string {
+func decision(t *testing.T, runs []Named, d Decision) string {
 	t.Helper()
 	var b bytes.Buffer
-	p, err := DecisionPage(runs, d)
+	p, err := DecisionRecord(runs, d)
 	if err := errors.Join(err, p.WriteMarkdown(&b)); err != nil {
 		t.Fatal(err)
 	}
@@ -42,10 +42,10 @@ func decision(t *testing.T, runs []Tried, d Decision) string {
 // costs, and why the tuning stopped.
 func TestDecision(t *testing.T) {
 	runs := tried(t)
-	out := decision(t, runs, Decision{Why: "the <budget> is spent", PricePerGPUHour: 2})
+	out := decision(t, runs, Decision{Why: "the <budget> is spent", PricePerGPUHour: 2, Digests: []string{"sha256:abc"}})
 	perS := *runs[0].Summary.Throughput.OutputTokensPerS
 	for _, want := range []string{
-		"r1.parquet: accepted, and preferred\n", "r2.parquet: rejected, since it cannot be trusted", "| environment.deployment.engine\\_flags | --max-num-seqs 256 | --max-num-seqs 512 |",
+		"r1.parquet: accepted, and preferred\n", "r2.parquet: rejected, since it cannot be trusted", "| environment.deployment.engine_flags | --max-num-seqs 256 | --max-num-seqs 512 |",
 		"| r1.parquet | " + doc.Number(16.0/3600/perS*1e6) + " per million output tokens at this load, 100 requests/s (8 GPUs, 2 each per hour)", "| r2.parquet | not known, since the run cannot be trusted", "the &lt;budget&gt; is spent", "sha256:abc",
 	} {
 		if !strings.Contains(out, want) {
@@ -104,7 +104,7 @@ func TestDecisionCost(t *testing.T) {
 // The page says the same as the record.
 func TestDecisionPage(t *testing.T) {
 	runs := tried(t)
-	p, err := DecisionPage(runs, Decision{Why: "the budget is spent", PricePerGPUHour: 2})
+	p, err := DecisionRecord(runs, Decision{Why: "the budget is spent", PricePerGPUHour: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

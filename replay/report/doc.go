@@ -98,8 +98,8 @@
 //   - csv.go: the report as CSV
 //   - junit.go: checks and clauses as JUnit XML
 //   - prometheus.go: the report in Prometheus' text format, and the push to a Pushgateway
-//   - decision.go, decisionpage.go: the record of a tuning: settings accepted and rejected,
-//     those that differ, latencies and cost
+//   - decision.go: the record of a tuning: settings accepted and rejected, latencies and cost
+//   - differing.go: the settings in which runs differ
 //
 // Exported names may change in any release.
 package report

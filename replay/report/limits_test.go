@@ -99,9 +99,6 @@ func TestLoosenedLimitsAreSaid(t *testing.T) {
 		return func(w io.Writer, s Summary) error { return Page(s).WriteText(w, o) }
 	}
 	pair := func(s Summary) []Named { return []Named{{"before", s}, {"after", s}} }
-	both := func(s Summary) []Tried {
-		return []Tried{{Name: "before", Summary: s}, {Name: "after", Summary: s}}
-	}
 	outputs := map[string]func(io.Writer, Summary) error{
 		"answer":          text(textpage.Options{}),
 		"narrow answer":   text(textpage.Options{Width: 60}),
@@ -116,14 +113,14 @@ func TestLoosenedLimitsAreSaid(t *testing.T) {
 		},
 		"page of runs": func(w io.Writer, s Summary) error { return Overlay(pair(s)).Write(w) },
 		"decision": func(w io.Writer, s Summary) error {
-			p, err := DecisionPage(both(s), Decision{})
+			p, err := DecisionRecord(pair(s), Decision{})
 			if err != nil {
 				return err
 			}
 			return p.WriteMarkdown(w)
 		},
 		"page of decision": func(w io.Writer, s Summary) error {
-			p, err := DecisionPage(both(s), Decision{})
+			p, err := DecisionRecord(pair(s), Decision{})
 			if err != nil {
 				return err
 			}

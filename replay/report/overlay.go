@@ -53,10 +53,7 @@ func Overlay(runs []Named) *doc.Document {
 	if len(plots) > 0 {
 		p.Plot, plots = &plots[0], plots[1:]
 	}
-	head, rows, rowTerms := overlayTable(runs)
-	figures := doc.Section{Title: "Figures", Tables: []doc.Table{{Caption: "A column for each run; latencies in ms",
-		Head: head, Rows: rows, RowTerms: rowTerms, Align: doc.FiguresOf(len(head))}}}
-	for _, section := range []doc.Section{figures, paretoSection(runs),
+	for _, section := range []doc.Section{overlayFigures(runs), paretoSection(runs),
 		{Title: "Distributions", Plots: plots}, loadSection(runs), hintSection(runs)} {
 		if len(section.Text)+len(section.Tables)+len(section.Plots) > 0 {
 			p.Sections = append(p.Sections, section)
@@ -250,7 +247,7 @@ func figureRow(name string, statistic figure.Statistic, of *figure.Subject) over
 // firstRows are the figures of the first screen.
 var firstRows = []string{"Failed", "Done, requests/s", "Output tokens/s", "TTFT from sent, p50", "TTFT from sent, p99",
 	"ITL, p50", "ITL, p99", "E2E from sent, p50", "E2E from sent, p99",
-	"Session time (s), p50", "Session time (s), p95", "Contract"}
+	"Session time (s), p50", "Session time (s), p95", "Output/s per GPU", "Contract"}
 
 // firstOverlay has these figures, a column for each run.
 func firstOverlay(runs []Named) *doc.Table {
@@ -269,6 +266,13 @@ func firstOverlay(runs []Named) *doc.Table {
 		}
 	}
 	return t
+}
+
+// overlayFigures has all figures, a column for each run.
+func overlayFigures(runs []Named) doc.Section {
+	head, rows, rowTerms := overlayTable(runs)
+	return doc.Section{Title: "Figures", Tables: []doc.Table{{Caption: "A column for each run; latencies in ms",
+		Head: head, Rows: rows, RowTerms: rowTerms, Align: doc.FiguresOf(len(head))}}}
 }
 
 // overlayTable has a column for each run, and no row that none has a figure for.

@@ -66,6 +66,7 @@ func Page(s Summary) *doc.Document {
 		serverSection(&s), lengthSection(&s), groupSection(&s), retrySection(&s), errorSection(&s), validitySection(&s),
 	} {
 		if len(section.Text)+len(section.Tables)+len(section.Plots)+len(section.Notes) > 0 {
+			section.Folded = !section.Asked // in a comment on a pull request the first screen is enough
 			p.Sections = append(p.Sections, section)
 		}
 	}

@@ -54,6 +54,7 @@ type Section struct {
 	Plots  []Plot
 	Links  []Link // to files beside the page
 	Asked  bool   // somebody asked for it: an answer on a terminal has it too
+	Folded bool   // Markdown shows the title alone until it is asked for the rest
 }
 
 // A Note is a callout. Its level is shown by a word, a sign and a colour.

@@ -3,6 +3,7 @@ package doc
 import (
 	"bytes"
 	"io"
+	"regexp"
 	"strings"
 
 	"reprise/trace/textpage"
@@ -12,7 +13,7 @@ import (
 type markdown struct{ bytes.Buffer }
 
 // WriteMarkdown writes the whole page, without plots and links, for a repository or a comment on a pull request: the
-// first screen is open, and so are the sections that were asked for; each other opens on a click. It writes once.
+// first screen is open, and sections that are folded, and where the figures come from, open on a click. It writes once.
 func (p *Document) WriteMarkdown(w io.Writer) error {
 	if err := p.check(); err != nil {
 		return err
@@ -37,7 +38,7 @@ func (p *Document) WriteMarkdown(w io.Writer) error {
 		if s.drawn() {
 			continue
 		}
-		out.section(s.Title, !s.Asked, func() {
+		out.section(s.Title, s.Folded, func() {
 			for _, words := range s.Text {
 				out.paragraph("", words)
 			}
@@ -125,7 +126,12 @@ func (m *markdown) table(t *Table) {
 // markdownSigns are what GitHub would take for more than text: @ calls a person, and # links to an issue. <= begins no
 // tag, and contracts are full of it.
 var markdownSigns = strings.NewReplacer("<=", "<=", "&", "&amp;", "<", "&lt;", ">", "&gt;", "@", "&#64;", "#", "&#35;",
-	"|", `\|`, `\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "~", `\~`)
+	"|", `\|`, `\`, `\\`, "`", "\\`", "*", `\*`, "[", `\[`, "]", `\]`, "~", `\~`)
 
 // inMarkdown makes a text mean nothing but itself. What does not print becomes a question mark, as on a terminal.
-func inMarkdown(s string) string { return markdownSigns.Replace(textpage.Plain(s)) }
+func inMarkdown(s string) string {
+	return emphasis.ReplaceAllString(markdownSigns.Replace(textpage.Plain(s)), `$1\_`)
+}
+
+// emphasis finds underscores that begin a word, which GitHub takes for emphasis. Inside of a word they mean nothing.
+var emphasis = regexp.MustCompile(`(^|[^\pL\pN])_`)
