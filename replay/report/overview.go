@@ -125,13 +125,14 @@ func runFacts(s *Summary) []doc.Fact {
 		fmt.Sprintf("at most %s, %s", doc.Brief(int64(s.InFlight.Max)), limit))
 	g.define("prompt_error", "Prompt error", doc.Brief(tok.PromptError.SumAbs)+" tokens", difference(tok.PromptError))
 	g.define("output_miss", "Output miss", doc.Brief(tok.OutputMiss.SumAbs)+" tokens", difference(tok.OutputMiss))
-	c, expected := &s.Cache, "what to expect is not known"
+	c := &s.Cache
+	g.define("measured_ratio", "Prefix cache hits", doc.OrDash(c.Measured, doc.Percent), "of prompt tokens; "+
+		doc.OrDash(c.Expected, doc.Percent)+" expected")
 	if c.Expected != nil {
-		expected = fmt.Sprintf("%s expected %s with blocks of %s tokens, %s lost to block granularity",
-			doc.Percent(*c.Expected), expectedFromWords[c.ExpectedFrom], doc.Brief(*c.Block),
-			doc.OrDash(c.RoundingLoss, doc.Percent))
+		g.define("expected_ratio", "Expected hits", doc.Percent(*c.Expected), fmt.Sprintf(
+			"%s with blocks of %s tokens, %s lost to block granularity", expectedFromWords[c.ExpectedFrom],
+			doc.Brief(*c.Block), doc.OrDash(c.RoundingLoss, doc.Percent)))
 	}
-	g.define("measured_ratio", "Prefix cache hits", doc.OrDash(c.Measured, doc.Percent), "of prompt tokens; "+expected)
 	return g.Facts
 }
 
