@@ -193,7 +193,7 @@ func TestExpectedFrom(t *testing.T) {
 		if err := Page(s).WriteText(&text, textpage.Options{Details: true}); err != nil {
 			t.Fatal(err)
 		}
-		if s.Cache.ExpectedFrom != want || !strings.Contains(strings.Join(strings.Fields(text.String()), " "), "80 % expected "+expectedFromWords[want]) {
+		if s.Cache.ExpectedFrom != want || !strings.Contains(strings.Join(strings.Fields(text.String()), " "), "80 % │ "+expectedFromWords[want]) {
 			t.Errorf("%q, want %q:\n%s", s.Cache.ExpectedFrom, want, text.String())
 		}
 	}

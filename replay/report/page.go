@@ -230,23 +230,29 @@ func validitySection(s *Summary) doc.Section {
 // that has a value.
 func overviewSection(s *Summary) doc.Section {
 	run := factGroup{doc.Group{Facts: runFacts(s)}}
-	t := doc.Table{Caption: "Latency in ms, of successful requests; send lag of all that were sent",
-		Head:      []string{"metric", "n", "mean", "sd", "min"},
+	const says = "From sent is what the server took; from schedule adds what a request waited in the client. A dash is " +
+		"too few values."
+	return doc.Section{Title: "Figures", Text: []string{says}, Tables: []doc.Table{run.table("Run"),
+		latencyTable("Latency in ms, of successful requests; send lag of all that were sent", s.Latency.metrics())}}
+}
+
+// latencyTable has every statistic of the latencies that have a value.
+func latencyTable(caption string, of []metric) doc.Table {
+	t := doc.Table{Caption: caption, Head: []string{"metric", "n", "mean", "sd", "min"},
 		HeadTerms: []string{"", termOf("count"), termOf("mean"), termOf("sd"), termOf("min")}}
 	for _, p := range percentiles {
 		t.Head, t.HeadTerms = append(t.Head, p.name), append(t.HeadTerms, termOf(strings.ReplaceAll(p.name, ".", "_")))
 	}
 	t.Head = append(t.Head, "max", "p99 ÷ p50")
 	t.HeadTerms = append(t.HeadTerms, termOf("max"), termOf("tail_ratio"))
-	near := 0
-	for _, m := range s.Latency.metrics() {
+
+	near := false
+	for _, m := range of {
 		st := m.stat
 		if st.Count == 0 {
 			continue
 		}
-		if st.Method == hdr {
-			near++
-		}
+		near = near || st.Method == hdr
 		row := []string{m.label, doc.Brief(st.Count), doc.OrDash(st.Mean, doc.Short), doc.OrDash(st.SD, doc.Short),
 			doc.OrDash(st.Min, doc.Short)}
 		for _, p := range percentiles {
@@ -255,12 +261,10 @@ func overviewSection(s *Summary) doc.Section {
 		t.Rows = append(t.Rows, append(row, doc.OrDash(st.Max, doc.Short), doc.OrDash(st.TailRatio, doc.Short)))
 		t.RowTerms = append(t.RowTerms, termOf(m.name[strings.LastIndex(m.name, ".")+1:]))
 	}
-	if near > 0 {
+	if near {
 		t.Caption += "; percentiles of more than a million values are within 0.1 %"
 	}
-	const says = "From sent is what the server took; from schedule adds what a request waited in the client. A dash is " +
-		"too few values."
-	return doc.Section{Title: "Figures", Text: []string{says}, Tables: []doc.Table{run.table("Run"), t}}
+	return t
 }
 
 func positive(n int, what string) string {

@@ -28,12 +28,16 @@ func (r *Retries) orNil() *Retries {
 
 // retrySection says what servers left to each other.
 func retrySection(s *Summary) doc.Section {
-	rows := endpointRetryRows(s)
-	if len(rows) == 0 {
+	if s.Retries == nil || len(s.Retries.ByEndpoint) == 0 {
 		return doc.Section{}
 	}
-	return doc.Section{Title: "Who answered", Tables: []doc.Table{{Caption: "Retries at the next endpoint",
-		Head: endpointRetryHead, Rows: rows, HeadTerms: repeat(termOf("retried"), len(endpointRetryHead))}}}
+	t := doc.Table{Caption: "Retries at the next endpoint", HeadTerms: repeat(termOf("retried"), 5),
+		Head: []string{"endpoint", "attempts", "failed and passed on", "taken over", "of these succeeded"}}
+	for _, e := range s.Retries.ByEndpoint {
+		t.Rows = append(t.Rows, []string{textpage.Plain(e.Name), doc.Brief(e.Attempts), doc.Brief(e.PassedOn),
+			doc.Brief(e.TookOver), doc.Brief(e.Answered)})
+	}
+	return doc.Section{Title: "Who answered", Tables: []doc.Table{t}}
 }
 
 // spread counts the attempts of a request at each endpoint. A retry goes to the next
@@ -66,17 +70,4 @@ func (r *Retries) spread(of *result.Result, run *result.Run) {
 	if end, _ := OutcomeOf(of); end == Succeeded {
 		last.Answered++
 	}
-}
-
-var endpointRetryHead = []string{"endpoint", "attempts", "failed and passed on", "taken over", "of these succeeded"}
-
-func endpointRetryRows(s *Summary) (rows [][]string) {
-	if s.Retries == nil {
-		return nil
-	}
-	for _, e := range s.Retries.ByEndpoint {
-		rows = append(rows, []string{textpage.Plain(e.Name), doc.Brief(e.Attempts), doc.Brief(e.PassedOn),
-			doc.Brief(e.TookOver), doc.Brief(e.Answered)})
-	}
-	return rows
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"reprise/trace/doc"
+	"reprise/trace/textpage"
 )
 
 // cdf is a cumulative distribution of milliseconds.
@@ -177,13 +178,23 @@ func lengthSection(s *Summary) doc.Section {
 		Plots: defined("lengths", bars("Prompt lengths", p.Input), bars("Output lengths", outputs...))}
 }
 
+// errorSection has the errors by class, and what the servers say about them where they do.
 func errorSection(s *Summary) doc.Section {
 	if len(s.Errors) == 0 {
 		return doc.Section{}
 	}
-	head, rows := errorTable(s)
-	terms := []string{"", termOf("errors"), termOf("errors"), ""}
-	return doc.Section{Title: "Errors",
-		Tables: []doc.Table{{Caption: "Share of the requests that ended", Head: head, Rows: rows,
-			HeadTerms: terms[:len(head)]}}}
+	t := doc.Table{Caption: "Share of the requests that ended",
+		Head: []string{"error", "requests", "share"}, HeadTerms: []string{"", termOf("errors"), termOf("errors")}}
+	said := slices.ContainsFunc(s.Errors, func(e ErrorCount) bool { return e.Says != "" })
+	if said {
+		t.Head = append(t.Head, "the server says")
+	}
+	for _, e := range s.Errors {
+		row := []string{textpage.Plain(e.Class), doc.Brief(e.Count), doc.Percent(e.Share)}
+		if said {
+			row = append(row, textpage.Plain(e.Says))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return doc.Section{Title: "Errors", Tables: []doc.Table{t}}
 }

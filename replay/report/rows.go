@@ -57,34 +57,6 @@ func numberOrDash(v *float64) string {
 	return doc.Number(*v)
 }
 
-var latencyHead = []string{"", "n", "mean", "p50", "p90", "p95", "p99", "p99.9", "max"}
-
-// statRow is a line of a table under latencyHead.
-func statRow(label string, st *Stat) []string {
-	row := []string{label, doc.Brief(st.Count), doc.OrDash(st.Mean, doc.Short)}
-	for _, p := range percentiles {
-		row = append(row, doc.OrDash(*p.of(st), doc.Short))
-	}
-	return slices.Concat(row, []string{doc.OrDash(st.Max, doc.Short)})
-}
-
-// errorTable has the errors by class, and what the servers say about them where they do.
-func errorTable(s *Summary) (head []string, rows [][]string) {
-	head = []string{"error", "requests", "share"}
-	said := slices.ContainsFunc(s.Errors, func(e ErrorCount) bool { return e.Says != "" })
-	if said {
-		head = append(head, "the server says")
-	}
-	for _, e := range s.Errors {
-		row := []string{textpage.Plain(e.Class), doc.Brief(e.Count), doc.Percent(e.Share)}
-		if said {
-			row = append(row, textpage.Plain(e.Says))
-		}
-		rows = append(rows, row)
-	}
-	return head, rows
-}
-
 // saidOf is what servers said about the errors of a class, the first time of each status.
 func saidOf(run *result.Run, class string) string {
 	var words []string

@@ -449,21 +449,6 @@ func (in *inside) finish(s *Steady) {
 	}
 }
 
-// steadyRows is the table of a steady state: nothing without one.
-func steadyRows(s *Steady) [][]string {
-	if s == nil || s.TTFT == nil {
-		return nil
-	}
-	var rows [][]string
-	for _, m := range []struct {
-		label string
-		stat  *Stat
-	}{{"TTFT from sent", s.TTFT}, {"Chunk ITL", s.ITLChunk}, {"TPOT", s.TPOT}, {"E2E from sent", s.E2E}} {
-		rows = append(rows, statRow(m.label, m.stat))
-	}
-	return rows
-}
-
 // saySteady says which stretch it was and what the server did in it.
 func saySteady(s *Steady) []string {
 	switch {
@@ -485,9 +470,12 @@ func steadySection(s *Steady) doc.Section {
 	if len(sec.Text) > 0 {
 		sec.Title = "Steady state"
 	}
-	if rows := steadyRows(s); rows != nil {
-		sec.Tables = []doc.Table{{Caption: "Latency in ms, of requests sent and finished inside", Head: latencyHead,
-			Rows: rows, HeadTerms: repeat(termOf("latencies of the steady state"), len(latencyHead))}}
+	if s != nil && s.TTFT != nil {
+		t := latencyTable("Latency in ms, of requests sent and finished inside", []metric{
+			{"ttft", "TTFT from sent", s.TTFT}, {"itl_chunk", "Chunk ITL", s.ITLChunk}, {"tpot", "TPOT", s.TPOT},
+			{"e2e", "E2E from sent", s.E2E}})
+		t.HeadTerms[0] = termOf("latencies of the steady state")
+		sec.Tables = []doc.Table{t}
 	}
 	return sec
 }
