@@ -88,8 +88,8 @@ func overlayNotes(runs []Named) []doc.Note {
 	}
 	for i := range runs {
 		for _, n := range contractNotes(&runs[i].Summary) {
-			notes = append(notes, doc.Note{Level: n.Level, Word: n.Word,
-				Text: runs[i].Name + ": " + contractLine(&runs[i].Summary)})
+			notes = append(notes, doc.Note{Level: n.Level, Word: textpage.Plain(runs[i].Name),
+				Text: contractLine(&runs[i].Summary)})
 		}
 	}
 	for i := range runs {

@@ -126,7 +126,7 @@ func TestOverlayContract(t *testing.T) {
 	if row := p.Sections[0].Tables[0].Rows[1]; !slices.Equal(row, []string{"Contract", "holds", "fails"}) {
 		t.Errorf("%q", row)
 	}
-	if got := noteTexts(p.Verdict); !strings.Contains(got, "run-b: ") || !strings.Contains(got, "max ttft") {
+	if got := p.Verdict; len(got) != 1 || got[0].Word != "run-b" || !strings.Contains(got[0].Text, "max ttft") {
 		t.Error(got)
 	}
 }
