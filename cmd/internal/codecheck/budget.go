@@ -20,7 +20,7 @@ var budgets = map[string]int{
 	"cmd":       26_060,
 	"datasets":  28_972,
 	"examples":  1_000,
-	"replay":    63_600,
+	"replay":    62_500,
 	"synth":     16_136,
 	"trace":     35_250,
 }
