@@ -1,11 +1,9 @@
 package datasets
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
 
-	"reprise/datasets/internal/record"
 	"reprise/datasets/internal/sniff"
 	tokenusage "reprise/trace/usage"
 )
@@ -38,12 +36,7 @@ func aiderFormat() Format {
 			return len(keys) == 4 && sniff.Any(keys, "event") && sniff.Any(keys, "properties") &&
 				sniff.Any(keys, "user_id") && sniff.Any(keys, "time")
 		}),
-		open: func(in *bufio.Reader, _ []byte, o Options, s *Source) (decoder, error) {
-			d := &aiderDecoder{agentLog: newAgentLog(record.NewJSONLines(in), o, s), users: map[string]*aiderUser{}}
-			d.agentLog.gather = d.gather
-			s.info.HasUsers = true
-			return d, nil
-		},
+		open: agentsBy(gatherAider).lines,
 	}
 }
 
@@ -61,19 +54,9 @@ type aiderSent struct {
 	Model string `json:"main_model"`
 }
 
-type aiderDecoder struct {
-	*agentLog
-	users map[string]*aiderUser
-}
-
-// An aiderUser is where the log of one user has got to.
-type aiderUser struct {
-	agentThread
-	begun int64 // of a call; 0 for none
-}
-
-// gather takes an event.
-func (d *aiderDecoder) gather(raw []byte) error {
+// gatherAider takes an event. A call that has begun is what its user's thread is ready for.
+func gatherAider(d *agentLog, raw []byte) error {
+	d.s.info.HasUsers = true
 	var r aiderRecord
 	if err := decodeRecord(d.in, raw, &r); err != nil {
 		return err
@@ -83,30 +66,30 @@ func (d *aiderDecoder) gather(raw []byte) error {
 	if err != nil {
 		return err
 	}
-	u := d.users[r.User]
+	u := d.begun[r.User]
 	if u == nil {
-		u = &aiderUser{agentThread: agentThread{session: d.name(r.User)}}
-		d.users[r.User] = u
+		u = &agentThread{session: d.name(r.User)}
+		d.begun[r.User] = u
 	}
 	switch r.Event {
 	case "launched", "command_clear", "command_reset":
-		u.agentThread = agentThread{session: d.name(fmt.Sprint(r.User, ":", at))}
+		*u = agentThread{session: d.name(fmt.Sprint(r.User, ":", at)), ready: u.ready}
 	case "message_send_starting":
-		if u.begun != 0 {
+		if u.ready != 0 {
 			d.s.notes.Count(noteAiderUnended)
 		}
-		u.begun = at
+		u.ready = at
 	case "message_send":
 		c := agentCall{session: u.session, user: d.name(r.User), model: d.name(r.Properties.names.Model),
-			arrival: u.begun, end: at}
+			arrival: u.ready, end: at}
 		if err := d.use(&c, raw, "properties", &r.Properties.counts, tokenusage.Relayed); err != nil {
 			return err
 		}
-		if u.begun == 0 {
+		if u.ready == 0 {
 			c.arrival = at
 		}
-		u.begun = 0
-		d.addTo(&u.agentThread, c)
+		u.ready = 0
+		d.addTo(u, c)
 	}
 	return nil
 }

@@ -39,11 +39,7 @@ func clineFormat() Format {
 		Tried:   "3 tasks of Cline of 2025 and 2026: 145 calls",
 		detect:  isCline,
 	}
-	return f.ofSessions("ui_messages.json", func(in record.Reader, o Options, s *Source) decoder {
-		d := &clineDecoder{newAgentLog(in, o, s), map[string]*agentThread{}}
-		d.agentLog.gather = d.gather
-		return d
-	})
+	return f.ofSessions("ui_messages.json", agentsBy(gatherCline))
 }
 
 // isCline tells by the first message.
@@ -70,13 +66,8 @@ type clineSent struct {
 	Protocol string `json:"apiProtocol"`
 }
 
-type clineDecoder struct {
-	*agentLog
-	tasks map[string]*agentThread
-}
-
-// gather takes a message.
-func (d *clineDecoder) gather(raw []byte) error {
+// gatherCline takes a message.
+func gatherCline(d *agentLog, raw []byte) error {
 	var m clineMessage
 	if err := decodeRecord(d.in, raw, &m); err != nil {
 		return err
@@ -109,11 +100,11 @@ func (d *clineDecoder) gather(raw []byte) error {
 	if err := d.use(&c, raw, "text", u, dialect); err != nil {
 		return err
 	}
-	t := d.tasks[d.s.file]
+	t := d.begun[d.s.file]
 	if t == nil {
 		task := path.Base(path.Dir(strings.ReplaceAll(d.s.file, `\`, "/")))
-		t = &agentThread{session: d.name(fmt.Sprint("task ", len(d.tasks)+1, " ", task))}
-		d.tasks[d.s.file] = t
+		t = &agentThread{session: d.name(fmt.Sprint("task ", len(d.begun)+1, " ", task))}
+		d.begun[d.s.file] = t
 	}
 	c.session = t.session
 	d.addTo(t, c)

@@ -53,7 +53,9 @@ func codexFormat() Format {
 			"forks: 8 calls",
 		detect: isCodex,
 	}
-	return f.ofSessions(".jsonl", newCodexDecoder)
+	f = f.ofSessions(".jsonl", newCodexDecoder)
+	f.open = recordsOpener(newCodexDecoder).lines
+	return f
 }
 
 // codexTypes are those of a line.

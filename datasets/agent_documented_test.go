@@ -122,6 +122,16 @@ func TestOpenCode(t *testing.T) {
 }
 
 // These have one seed with what may be in a file and one that is broken.
+// A line that is broken, such as the first of a file that was cut, is left out alone.
+func TestBrokenLinesOfAgents(t *testing.T) {
+	for _, f := range []Format{aiderFormat(), codexFormat(), geminiFormat(), qwenFormat()} {
+		all, info, err := read(strings.NewReader("{\"a\":\n"+f.Example+"\n"), Options{Format: f.Name, MaxBad: 1})
+		if err != nil || len(all) != 1 || info.Bad != 1 {
+			t.Errorf("%s: %d calls, %d bad records, %v", f.Name, len(all), info.Bad, err)
+		}
+	}
+}
+
 func FuzzGemini(f *testing.F) {
 	fuzzDocumented(f, geminiFormat(), `{"sessionId":"MARK","projectHash":"MARK","kind":"subagent","startTime":"MARK"}`)
 }

@@ -40,12 +40,16 @@ func geminiFormat() Format {
 		Tried:   "1 session of Gemini CLI 0.61, run against a simulated server: 2 calls",
 		detect:  isGemini,
 	}
-	return f.ofSessions(".jsonl", func(in record.Reader, o Options, s *Source) decoder {
-		d := &geminiDecoder{agentLog: newAgentLog(in, o, s)}
-		d.agentLog.gather = d.gather
-		s.notes.SayOnce(noteAgentArrival)
-		return d
-	})
+	f = f.ofSessions(".jsonl", openGemini)
+	f.open = recordsOpener(openGemini).lines
+	return f
+}
+
+func openGemini(in record.Reader, o Options, s *Source) decoder {
+	d := &geminiDecoder{agentLog: newAgentLog(in, o, s)}
+	d.agentLog.gather = d.gather
+	s.notes.SayOnce(noteAgentArrival)
+	return d
 }
 
 // isGemini tells by what a file says of itself, or by a message with tokens.

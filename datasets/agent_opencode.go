@@ -3,7 +3,6 @@ package datasets
 import (
 	"encoding/json"
 
-	"reprise/datasets/internal/record"
 	"reprise/datasets/internal/sniff"
 	"reprise/trace"
 	tokenusage "reprise/trace/usage"
@@ -38,11 +37,7 @@ func openCodeFormat() Format {
 		Tried:  "1 export of OpenCode 1.17: 21 calls",
 		detect: sniff.Objects(func(has func(string) bool) bool { return has("info") && has("messages") }),
 	}
-	return f.ofFiles(func(in record.Reader, o Options, s *Source) decoder {
-		d := &openCodeDecoder{newAgentLog(in, o, s)}
-		d.agentLog.gather = d.gather
-		return d
-	})
+	return f.ofFiles(agentsBy(gatherOpenCode))
 }
 
 // An openCodeSession is a record.
@@ -71,10 +66,8 @@ type openCodeMessage struct {
 	} `json:"info"`
 }
 
-type openCodeDecoder struct{ *agentLog }
-
-// gather takes a session.
-func (d *openCodeDecoder) gather(raw []byte) error {
+// gatherOpenCode takes a session.
+func gatherOpenCode(d *agentLog, raw []byte) error {
 	var r openCodeSession
 	if err := decodeRecord(d.in, raw, &r); err != nil {
 		return err

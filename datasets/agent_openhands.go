@@ -1,11 +1,9 @@
 package datasets
 
 import (
-	"bufio"
 	"fmt"
 	"time"
 
-	"reprise/datasets/internal/record"
 	"reprise/datasets/internal/sniff"
 	tokenusage "reprise/trace/usage"
 )
@@ -40,11 +38,7 @@ func openHandsFormat() Format {
 		detect: sniff.Lines(func(has func(string) bool) bool {
 			return has("history") && has("instruction") && (has("instance_id") || has("issue"))
 		}),
-		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
-			d := &openHandsDecoder{newAgentLog(record.NewJSON(in, head), o, s)}
-			d.agentLog.gather = d.gather
-			return d, nil
-		},
+		open: agentsBy(gatherOpenHands).file,
 	}
 }
 
@@ -80,10 +74,8 @@ type openHandsCall struct {
 	Response string `json:"response_id"`
 }
 
-type openHandsDecoder struct{ *agentLog }
-
-// gather takes a conversation.
-func (d *openHandsDecoder) gather(raw []byte) error {
+// gatherOpenHands takes a conversation.
+func gatherOpenHands(d *agentLog, raw []byte) error {
 	var r openHandsRun
 	if err := decodeRecord(d.in, raw, &r); err != nil {
 		return err

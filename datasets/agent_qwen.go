@@ -36,12 +36,15 @@ func qwenFormat() Format {
 		Tried:   "1 session of Qwen Code 0.15, run against a simulated server: 4 calls",
 		detect:  isQwen,
 	}
-	return f.ofSessions(".jsonl", func(in record.Reader, o Options, s *Source) decoder {
-		d := &qwenDecoder{agentLog: newAgentLog(in, o, s), sessions: map[string]*qwenSession{}, seen: map[string]bool{}}
-		d.agentLog.gather = d.gather
-		s.notes.SayOnce(noteAgentArrival)
-		return d
-	})
+	f = f.ofSessions(".jsonl", openQwen)
+	f.open = recordsOpener(openQwen).lines
+	return f
+}
+
+func openQwen(in record.Reader, o Options, s *Source) decoder {
+	seen := map[string]bool{} // by id
+	gather := func(l *agentLog, raw []byte) error { return gatherQwen(l, raw, seen) }
+	return agentsBy(gather, noteAgentArrival)(in, o, s)
 }
 
 // isQwen tells by records of a tree that are not Claude Code's, and their usage.
@@ -62,38 +65,25 @@ type qwenRecord struct {
 	Usage *tokenusage.Counts `json:"usageMetadata"`
 }
 
-type qwenDecoder struct {
-	*agentLog
-	sessions map[string]*qwenSession
-	seen     map[string]bool
-}
-
-// A qwenSession is how far a session has come.
-type qwenSession struct {
-	agentThread
-	ready int64
-	gap   gapKind
-}
-
-// gather takes a record.
-func (d *qwenDecoder) gather(raw []byte) error {
+// gatherQwen takes a record, unless one with its id was seen.
+func gatherQwen(d *agentLog, raw []byte, seen map[string]bool) error {
 	var r qwenRecord
 	if err := decodeRecord(d.in, raw, &r); err != nil {
 		return err
 	}
 	d.s.fields.Scan(raw)
-	if r.Type != "user" && r.Type != "tool_result" && r.Type != "assistant" || r.UUID != "" && d.seen[r.UUID] {
+	if r.Type != "user" && r.Type != "tool_result" && r.Type != "assistant" || r.UUID != "" && seen[r.UUID] {
 		return nil
 	}
-	d.seen[r.UUID] = true
+	seen[r.UUID] = true
 	at, err := d.instant(raw, "timestamp", r.Timestamp)
 	if err != nil {
 		return err
 	}
-	q := d.sessions[r.Session]
+	q := d.begun[r.Session]
 	if q == nil {
-		q = &qwenSession{}
-		d.sessions[r.Session] = q
+		q = &agentThread{}
+		d.begun[r.Session] = q
 	}
 	switch {
 	case r.Type == "user":
@@ -108,7 +98,7 @@ func (d *qwenDecoder) gather(raw []byte) error {
 		if q.ready == 0 || q.ready > at {
 			c.arrival = at
 		}
-		d.addTo(&q.agentThread, c)
+		d.addTo(q, c)
 		q.ready, q.gap = at, unknownGap
 	}
 	return nil

@@ -25,11 +25,12 @@ import (
 type agentLog struct {
 	s       *Source
 	in      record.Reader
-	times   *mappedDecoder         // keeps the clock
-	gather  func(raw []byte) error // takes one record
-	link    func()                 // sets what each call waited for beyond that, after the last record
-	names   map[string]string      // of sessions, users and models
-	threads []*agentThread         // of agents that have a file each
+	times   *mappedDecoder          // keeps the clock
+	gather  func(raw []byte) error  // takes one record
+	link    func()                  // sets what each call waited for beyond that, after the last record
+	names   map[string]string       // of sessions, users and models
+	threads []*agentThread          // of agents that have a file each
+	begun   map[string]*agentThread // others, by what tells them in the log
 	calls   []agentCall
 	order   []int32          // of calls by arrival; nil before the end of the source
 	rank    []int64          // of each call in it
@@ -67,10 +68,22 @@ func newAgentLog(in record.Reader, o Options, s *Source) *agentLog {
 	s.info.HasSessions = true
 	l := &agentLog{
 		s: s, in: in, times: &mappedDecoder{clock: o.clock(), s: s},
-		names: map[string]string{}, turns: map[string]int32{},
+		names: map[string]string{}, turns: map[string]int32{}, begun: map[string]*agentThread{},
 	}
 	l.link = l.linkThreads
 	return l
+}
+
+// agentsBy opens logs of agents of which gather takes one record after the other.
+func agentsBy(gather func(l *agentLog, raw []byte) error, notes ...string) recordsOpener {
+	return func(in record.Reader, o Options, s *Source) decoder {
+		l := newAgentLog(in, o, s)
+		l.gather = func(raw []byte) error { return gather(l, raw) }
+		for _, text := range notes {
+			s.notes.SayOnce(text)
+		}
+		return l
+	}
 }
 
 // usageAmong is a usage with the names that stand among its counts.
@@ -229,13 +242,15 @@ func (l *agentLog) entry(i int32) trace.Entry {
 	return e
 }
 
-// An agentThread is an agent whose calls are in a file of its own.
+// An agentThread is an agent, or a conversation with one, whose calls follow each other.
 type agentThread struct {
 	id, session, parent string
 	spawned             bool // by another agent, and not forked by a person
 	born                int64
 	calls               []int32
 	joined              bool
+	ready               int64   // when the next call could begin; 0 for not known
+	gap                 gapKind // before it
 }
 
 const (

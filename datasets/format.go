@@ -41,12 +41,22 @@ type Format struct {
 // fromDocumentation is in [Format].Tried of a format whose reader no real file has tried.
 const fromDocumentation = "from documentation, not yet seen on a real file"
 
+// A recordsOpener decodes records of JSON.
+type recordsOpener func(in record.Reader, o Options, s *Source) decoder
+
+// file opens the records of one file.
+func (open recordsOpener) file(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
+	return open(record.NewJSON(in, head), o, s), nil
+}
+
+// lines opens the records of one file, one a line, so that a line that is broken is only itself.
+func (open recordsOpener) lines(in *bufio.Reader, _ []byte, o Options, s *Source) (decoder, error) {
+	return open(record.NewJSONLines(in), o, s), nil
+}
+
 // ofFiles completes a format whose source is one file of records, or several that belong together.
-func (f Format) ofFiles(open func(in record.Reader, o Options, s *Source) decoder) Format {
-	f.open = func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
-		return open(record.NewJSON(in, head), o, s), nil
-	}
-	f.detectFiles = eachFile(f.detect)
+func (f Format) ofFiles(open recordsOpener) Format {
+	f.open, f.detectFiles = open.file, eachFile(f.detect)
 	f.openFiles = func(files []File, o Options, s *Source) (decoder, error) {
 		return open(&fileRecords{rest: files, s: s}, o, s), nil
 	}
@@ -55,7 +65,7 @@ func (f Format) ofFiles(open func(in record.Reader, o Options, s *Source) decode
 
 // ofSessions completes a format of session files, whose names have one end: agents keep other
 // files beside them.
-func (f Format) ofSessions(end string, open func(in record.Reader, o Options, s *Source) decoder) Format {
+func (f Format) ofSessions(end string, open recordsOpener) Format {
 	f = f.ofFiles(open)
 	detect, openFiles := f.detectFiles, f.openFiles
 	f.detectFiles = func(files []File) bool {

@@ -18,7 +18,7 @@ import (
 var budgets = map[string]int{
 	"anonymize": 14_050,
 	"cmd":       26_060,
-	"datasets":  28_972,
+	"datasets":  28_952,
 	"examples":  1_000,
 	"replay":    62_500,
 	"synth":     16_136,
