@@ -302,7 +302,7 @@ func TestComparisonSaysWhatDiffersFirst(t *testing.T) {
 	v := Versus{B: "new", Decision: Worse, Metrics: []Contrast{contrast("TPOT p95", "ms", 0.6, true), contrast("TTFT p50", "ms", 0.3, true), contrast("TTFT p99", "ms", 0.2, false),
 		contrast("TTFT mean", "ms", 0.4, true), contrast("output tokens/s", "tokens/s", -0.2, true), contrast("errors", "share", 0.05, true), contrast("E2E p99", "ms", 0, false), contrast("E2E mean", "ms", 0.1, true)}}
 	v.Metrics[0].Primary = true
-	if got, _ := v.otherMetrics(); got != "Also, after Holm: TTFT p50 +30.0 %, mean +40.0 %; output tokens/s −20.0 %; errors +5.0 pt; E2E mean +10.0 %." {
+	if got, _ := v.otherMetrics(); got != "After Holm, also TTFT p50 +30.0 %, mean +40.0 %; output tokens/s −20.0 %; errors +5.0 pt; E2E mean +10.0 %." {
 		t.Error(got)
 	}
 	if _, got := v.otherMetrics(); got != "No difference found in TTFT p99 (MDE 10.0 %), E2E p99 (MDE 10.0 %)." {

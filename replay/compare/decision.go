@@ -70,7 +70,7 @@ func (v *Versus) otherMetrics() (differ, same string) {
 	case len(different) > 0 && !v.Decided():
 		differ = "Other metrics differ, after Holm: " + changes(different) + "."
 	case len(different) > 0:
-		differ = "Also, after Holm: " + changes(different) + "."
+		differ = "After Holm, also " + changes(different) + "."
 	}
 	if len(alike) > 0 {
 		same = "No difference found in " + strings.Join(alike, ", ") + "."

@@ -23,8 +23,12 @@ func (c *Comparison) Document() *doc.Document {
 		About: c.about()}
 
 	for i := range c.Versus {
-		if _, same := c.Versus[i].otherMetrics(); same != "" {
-			p.Notes = append(p.Notes, doc.Note{Level: doc.Info, Word: "Other metrics", Text: same})
+		differ, same := c.Versus[i].otherMetrics()
+		if !c.Versus[i].Decided() {
+			differ = "" // it is beside the verdict
+		}
+		if other := strings.TrimSpace(differ + " " + same); other != "" {
+			p.Notes = append(p.Notes, doc.Note{Level: doc.Info, Word: "Other metrics", Text: other})
 		}
 	}
 	for _, w := range c.Warnings {
@@ -75,7 +79,7 @@ func (c *Comparison) verdict() (notes []doc.Note) {
 		} else if others != "" {
 			notes = append(notes, doc.Note{Level: doc.Info, Text: others})
 		}
-		if differ, _ := v.otherMetrics(); differ != "" {
+		if differ, _ := v.otherMetrics(); differ != "" && !v.Decided() {
 			notes = append(notes, doc.Note{Level: doc.Info, Text: differ})
 		}
 	}

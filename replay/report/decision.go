@@ -45,9 +45,6 @@ func (s *Summary) outcome(preferred bool) string {
 	return "accepted"
 }
 
-// decisionRows are as many as stand beside a plot on the first screen.
-const decisionRows = 12
-
 // DecisionRecord lays out a tuning: which settings it accepted and rejected, by what target, with the latencies and
 // the cost of each. The preferred setting is the headline; the first screen has what was accepted and rejected, the
 // main figures and the distributions of all runs.
@@ -94,7 +91,7 @@ func DecisionRecord(runs []Named, d Decision) (*doc.Document, error) {
 		row[0] = strings.ReplaceAll(row[0][strings.LastIndexByte(row[0], '.')+1:], "_", " ")
 		first = append(first, row)
 	}
-	left := min(len(p.Table.Rows), decisionRows-len(first))
+	left := min(len(p.Table.Rows), firstScreenRows-len(first))
 	p.Table.Rows = append(first, p.Table.Rows[:left]...)
 	p.Table.RowTerms = append(make([]string, len(first)), p.Table.RowTerms[:left]...)
 

@@ -249,6 +249,9 @@ var firstRows = []string{"Failed", "Done, requests/s", "Output tokens/s", "TTFT 
 	"ITL, p50", "ITL, p99", "E2E from sent, p50", "E2E from sent, p99",
 	"Session time (s), p50", "Session time (s), p95", "Output/s per GPU", "Contract"}
 
+// firstScreenRows are as many as stand beside a plot on the first screen.
+const firstScreenRows = 12
+
 // firstOverlay has these figures, a column for each run.
 func firstOverlay(runs []Named) *doc.Table {
 	head, rows, terms := overlayTable(runs)
@@ -261,7 +264,7 @@ func firstOverlay(runs []Named) *doc.Table {
 		} else {
 			of, _, _ = strings.Cut(name, ", ")
 		}
-		if slices.Contains(firstRows, name) {
+		if slices.Contains(firstRows, name) && len(t.Rows) < firstScreenRows {
 			t.Rows, t.RowTerms = append(t.Rows, append([]string{name}, row[1:]...)), append(t.RowTerms, terms[i])
 		}
 	}
