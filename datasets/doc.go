@@ -30,7 +30,7 @@
 //
 //   - formats.go: the list of all formats, and how one is chosen by --format or by content;
 //     the generic formats jsonl, csv and parquet, which need a mapping
-//   - format.go: what a format is
+//   - format.go: what a format is; files of records, one or several
 //   - detect.go: the choice among the formats that fit, by the keys that each knows; files
 //     of several formats in one folder
 //   - detect_servers.go: texts that are the logs of servers without requests, by server
@@ -43,8 +43,8 @@
 //   - mapping.go: --map target=path: the targets (time, user, session, model, status, ttft,
 //     blocks and so on), how each value is read, and the checks of an entry; lengths that
 //     nothing tells
-//   - mapped.go: rows decoded by a mapping: times set, turns numbered within a session;
-//     formats that add steps of their own
+//   - mapped.go: rows of JSON, CSV or Parquet, decoded by a mapping: times set, turns numbered
+//     within a session; formats that add steps of their own
 //   - blockids.go: ids of prefix blocks that a source gives: how many fit a length, fresh ones for
 //     ends without any, ids that cannot be of contents
 //   - mapped_absent.go: fields that --map names and no record has
