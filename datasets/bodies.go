@@ -63,6 +63,9 @@ func otherMembers(r row.Row, at []string) trace.Text {
 				members[name] = writtenValue(r, name, v)
 			}
 		}
+		if len(members) == 0 { // what the request asked for beside its input is not known, or it is a file of prompts
+			return trace.Text{}
+		}
 	} else {
 		v, path, ok := row.Find(r, at)
 		if !ok || json.Unmarshal(writtenValue(r, path, v), &members) != nil {

@@ -454,15 +454,6 @@ func rowSpecs(cmd *cobra.Command, s *bench.Suite, suite, given string) (suiteSpe
 func (specs suiteSpecs) write(cmd *cobra.Command, row *bench.Row, seed uint64, path string) error {
 	s := specs[row.Name]
 	return trace.Create(path, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
-		rows, err := s.Rows(seed)
-		if err != nil {
-			return trace.Meta{}, err
-		}
-		meta := s.Meta(seed)
-		if err := (&flags.PromptText{Text: trace.TextWords}).Describe(cmd, &meta, true); err != nil {
-			return meta, err
-		}
-		_, err = trace.Copy(dst, cli.NewProgress(cmd).Watch(cmd, rows))
-		return meta, err
+		return writeSpec(cmd, s, seed, &flags.PromptText{Text: trace.TextWords}, dst)
 	})
 }

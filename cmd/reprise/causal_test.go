@@ -118,7 +118,7 @@ func TestOpenLoop(t *testing.T) {
 			t.Errorf("%v: %s\n%s", args, run.Timing, said)
 		}
 	}
-	if _, errs, code := reprise(t, "replay", workload, "-o", filepath.Join(dir, "r.parquet"), "--open-loop", "--keep-think"); code != cli.Usage {
+	if _, errs, code := reprise(t, "replay", workload, "-o", filepath.Join(dir, "r.parquet"), "--open-loop", "--set", "keep-think"); code != cli.Usage {
 		t.Errorf("contradicting flags: exit code %d, %s", code, errs)
 	}
 }

@@ -155,11 +155,11 @@ func (f *compareFlags) compare(cmd *cobra.Command, args []string) (c compare.Com
 		}
 	}
 	if f.making.given() {
-		if len(args) != 1 || f.production != "" || len(f.a)+len(f.b)+len(f.arms) > 0 {
+		if f.making.made.Given() == (len(args) > 0) || len(args) > 1 || f.production != "" || len(f.a)+len(f.b)+len(f.arms) > 0 {
 			return c, cli.Usagef("rounds are made of one workload: reprise compare WORKLOAD --url-a URL --url-b URL " +
 				"-o DIRECTORY")
 		}
-		return f.live(cmd, args[0], o)
+		return f.live(cmd, cmp.Or(args...), o)
 	}
 	err = flags.RefuseBut(cmd, "is about making rounds: name the servers, by --url-a and --url-b or --preset-a and "+
 		"--preset-b", func(fl *pflag.Flag) bool {

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -98,13 +97,6 @@ func (d *demo) run() error {
 	return nil
 }
 
-// quietly is the command with nothing on stderr, for a stage that demo sums up in a line.
-func (d *demo) quietly() *cobra.Command {
-	cmd := *d.cmd
-	cmd.SetErr(io.Discard)
-	return &cmd
-}
-
 // demoBlock suits the short prompts of the embedded log.
 const demoBlock = 64
 
@@ -113,7 +105,7 @@ func (d *demo) importLog() (string, error) {
 	var f importFlags
 	f.register(new(cobra.Command))                                                // sets the defaults
 	f.out, f.BlockSize, f.Template = d.path("trace.parquet"), demoBlock, "chatml" // as the log was counted
-	return "a log becomes a trace, without its text: " + d.path("trace.parquet"), f.run(d.quietly(), log)
+	return "a log becomes a trace, without its text: " + d.path("trace.parquet"), f.run(quietly(d.cmd), log)
 }
 
 func (d *demo) profile() (string, error) {
@@ -169,7 +161,7 @@ func (d *demo) replay() (string, error) {
 	f.Defaults()
 	f.Target.URLs, f.Load.Speed, f.Out = []string{fmt.Sprintf("http://%s", l.Addr())}, d.speed,
 		d.path("results.parquet")
-	cmd := d.quietly()
+	cmd := quietly(d.cmd)
 	if cli.CanRedraw(d.cmd.ErrOrStderr()) { // where the progress is one line that changes
 		cmd = d.cmd
 	}

@@ -167,10 +167,10 @@ func TestHelp(t *testing.T) {
 // A command that is called with too little asks for it.
 func TestMissingArguments(t *testing.T) {
 	for args, want := range map[string]string{
-		"replay":     "which workload? reprise replay WORKLOAD --url URL",
+		"replay":     "which workload? reprise replay WORKLOAD --url URL, or in place of WORKLOAD --input-tokens 550 --output-tokens 150",
 		"replay a b": `too many arguments: what is "b"? reprise replay WORKLOAD [--url URL]`,
-		"sweep":      "which workload? reprise sweep WORKLOAD --url URL",
-		"simulate":   "which workload? reprise simulate WORKLOAD --preset PRESET",
+		"sweep":      "which workload? reprise sweep WORKLOAD --url URL, or in place of WORKLOAD --input-tokens 550 --output-tokens 150",
+		"simulate":   "which workload? reprise simulate WORKLOAD --preset PRESET, or in place of WORKLOAD --input-tokens 550 --output-tokens 150",
 		"import":     "which log? reprise import LOG... -o TRACE",
 		"profile":    "which trace? reprise profile TRACE",
 		"slice":      "which trace? reprise slice TRACE",

@@ -3,6 +3,7 @@ package main
 import (
 	crand "crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -31,6 +32,7 @@ type importFlags struct {
 	think    string
 	flags.Templates
 	asJSON   bool
+	anyTimes bool // of a source without: a load replaces them
 	onlyLook bool // --inspect
 	shard    importshard.Import
 }
@@ -374,6 +376,8 @@ func (f *importFlags) policy(info datasets.Info) (anonymize.Policy, error) {
 	return p, err
 }
 
+var errNoTimes = errors.New("has no times")
+
 // timed gives times to a source that has none, or starts to its sessions, and
 // says how.
 func (f *importFlags) timed(src *datasets.Source) (trace.EntryReader, string, error) {
@@ -386,12 +390,14 @@ func (f *importFlags) timed(src *datasets.Source) (trace.EntryReader, string, er
 		return nil, "", cli.Usagef("%s has times: --arrivals is for sources without", info.Format)
 	case info.HasTimes && !info.SessionTimes:
 		return src, "", nil
+	case f.arrivals == "" && f.anyTimes:
+		f.arrivals = "constant:1"
 	case info.SessionTimes && f.arrivals == "":
-		return nil, "", cli.Usagef("%s counts times from the start of each session: give the arrivals of sessions, "+
-			"such as --arrivals poisson:2", info.Format)
+		return nil, "", cli.Usagef("%s %w but those from the start of each session: give the arrivals of sessions, "+
+			"such as --arrivals poisson:2", info.Format, errNoTimes)
 	case f.arrivals == "":
-		return nil, "", cli.Usagef("%s has no times: give the arrivals of sessions, such as --arrivals poisson:2",
-			info.Format)
+		return nil, "", cli.Usagef("%s %w: give the arrivals of sessions, such as --arrivals poisson:2",
+			info.Format, errNoTimes)
 	}
 	process, err := arrival.ParseProcess(f.arrivals)
 	if err != nil {

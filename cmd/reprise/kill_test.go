@@ -110,14 +110,14 @@ func TestKilledAtAnyInstant(t *testing.T) {
 		{[]string{"profile", file("t.parquet"), "--json", "-o"}, nil},
 		{[]string{"report", file("r.parquet"), "--html"}, nil},
 	} {
-		for try := range 12 {
+		for try := range 8 {
 			out := t.TempDir()
 			cmd := child(t, append(c.args, filepath.Join(out, "o"))...)
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
 			// Later and later: from before anything is written to after the end.
-			kill := time.AfterFunc(time.Duration(try*try)*2*time.Millisecond, func() { cmd.Process.Kill() })
+			kill := time.AfterFunc(time.Duration(try*try)*5*time.Millisecond, func() { cmd.Process.Kill() })
 			err := cmd.Wait()
 			kill.Stop()
 			files, _ := os.ReadDir(out)

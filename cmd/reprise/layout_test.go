@@ -77,7 +77,7 @@ var mayImport = map[string]string{
 	"cmd/reprise":        "*",
 
 	"cmd/reprise/internal/cli":         "replay/peerfile replay/result trace trace/doc trace/recording trace/shard trace/textpage trace/objectstore",
-	"cmd/reprise/internal/flags":       "cmd/reprise/internal/cli anonymize anonymize/dp datasets synth replay replay/client replay/contract replay/engine replay/result replay/bench replay/openai replay/pace replay/peer replay/report replay/scenario replay/scrape synth/prompt trace trace/arrival trace/doc trace/quantity trace/strictyaml trace/textpage trace/token replay/calibrate replay/hardware trace/objectstore trace/fleet",
+	"cmd/reprise/internal/flags":       "cmd/reprise/internal/cli anonymize anonymize/dp datasets synth replay replay/client replay/contract replay/engine replay/result replay/bench replay/openai replay/pace replay/peer replay/report replay/scenario replay/scrape synth/prompt synth/spec trace trace/arrival trace/doc trace/quantity trace/strictyaml trace/textpage trace/token replay/calibrate replay/hardware trace/objectstore trace/fleet",
 	"cmd/reprise/internal/importshard": "cmd/reprise/internal/cli cmd/reprise/internal/flags anonymize datasets trace trace/doc trace/shard trace/token trace/objectstore",
 	"cmd/reprise/internal/publication": "cmd/reprise/internal/cli cmd/reprise/internal/flags anonymize anonymize/publish trace trace/doc trace/objectstore",
 	"cmd/reprise/internal/sets":        "cmd/reprise/internal/cli cmd/reprise/internal/flags datasets/catalogue trace/doc trace/textpage",

@@ -72,6 +72,8 @@
 //   - simulate.go: simulate: engines in virtual time, routers side by side, the published
 //     figures of --presets
 //   - calibrate.go: calibrate and validate: the results that they read, the file of an engine
+//   - load.go: what replay, simulate, sweep and compare send: a trace, a specification, a built-in
+//     name, requests that flags make, a file of prompts
 //   - replay.go: replay: the command, with the report that follows
 //   - report.go: report: one run or several, finding results files in directories, exit
 //     codes, --explain, pages

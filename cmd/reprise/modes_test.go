@@ -33,7 +33,7 @@ func TestModesOfFigures(t *testing.T) {
 			"profile T --json -o D/profile.json",
 			"fidelity T T --html D/fidelity.html -o D/fidelity.txt",
 			"simulate T --preset l4-qwen2.5-0.5b -o D/r.parquet",
-			"replay T --url URL --speed 50 --max-lag 1h --scrape auto --scrape-interval 50ms -o D/live.parquet --html D/live.html --save-result --save-detailed --result-dir D/saved",
+			"replay T --url URL --speed 50 --max-lag 1h --scrape auto --set scrape-interval=50ms -o D/live.parquet --html D/live.html --save-result --save-detailed --result-dir D/saved",
 			"report D/r.parquet -o D/r.txt --html D/r.html",
 			"report D/r.parquet D/live.parquet -o D/both.txt --html D/both.html",
 			"report D/r.parquet --format csv -o D/r.csv", "report D/r.parquet --format markdown -o D/r.md", "report D/r.parquet --format json -o D/r.json",

@@ -31,6 +31,7 @@ import (
 // results are kept.
 type roundFlags struct {
 	trial            runs.Trials
+	made             flags.Made
 	serve            flags.ServeCmd
 	urls             [2]string // of A and of B
 	presets, costs   [2]string
@@ -47,6 +48,7 @@ type roundFlags struct {
 
 func (f *roundFlags) register(cmd *cobra.Command) {
 	f.trial.Register(cmd)
+	f.made.Register(cmd)
 	f.serve.Register(cmd)
 	fl := cmd.Flags()
 	for _, name := range []string{"url", "note"} { // each side has its own URL
@@ -229,12 +231,15 @@ func storedPlan(e *bench.Experiment) (*compare.Plan, error) {
 
 // maker prepares the making of rounds. Who asks for it closes it.
 func (f *roundFlags) maker(cmd *cobra.Command, path string, recorded map[string]bool) (*roundMaker, error) {
-	m := &roundMaker{roundFlags: f, workload: path}
+	m := &roundMaker{roundFlags: f, name: cmp.Or(f.made.Name(), bench.WorkloadName(path))}
 	var err error
 	if m.sides, m.simulated, err = f.targets(cmd); err != nil {
 		return m, err
 	}
-	if m.plan, err = f.plan(cmd, path, recorded); err != nil {
+	if m.workload, _, err = loadFile(cmd, &f.made, path, f.out); err != nil {
+		return m, err
+	}
+	if m.plan, err = f.plan(cmd, m.workload, recorded); err != nil {
 		return m, err
 	}
 	if m.dir, err = bench.Continue(f.out, "compare", m.plan); err != nil {
@@ -266,7 +271,8 @@ type roundMaker struct {
 	dir       *bench.Dir
 	names     [2]string // of the sides
 	sides     [2]bench.Target
-	workload  string
+	workload  string // file
+	name      string // of the workload
 	simulated bool
 	oneServer bool // A and B find each other's prompts in its cache
 	first     int  // which side begins
@@ -388,7 +394,7 @@ func (m *roundMaker) pair(cmd *cobra.Command, p roundPair) error {
 			Seed: strconv.FormatUint(m.plan.Seed+p.seed, 10), ColdSeed: strconv.FormatUint(cold, 10),
 			Duration: m.duration, Loop: m.loop, Rows: m.maxRequests, Warmup: m.plan.Warmup, Cooldown: m.cooldown,
 			Note: name, Series: m.plan.Seed, Run: p.run + uint64(i), Results: m.results(p, r.side)}
-		k := bench.Keys{Workload: bench.WorkloadName(m.workload), Load: m.load.String(), Server: m.names[r.at],
+		k := bench.Keys{Workload: m.name, Load: m.load.String(), Server: m.names[r.at],
 			Role: p.role, Round: p.round}
 		if _, err := m.dir.Make(cmd.Context(), r.target, "", k, t); err != nil {
 			if cmd.Context().Err() != nil {

@@ -173,7 +173,7 @@ func TestServerMetricsAreTrue(t *testing.T) {
 	for _, n := range names {
 		before[n] = sim.counter(t, n)
 	}
-	s := serverReplay(t, dir, sim.url, "--scrape", "auto", "--scrape-interval", "50ms", "--cache", "cold", "--note",
+	s := serverReplay(t, dir, sim.url, "--scrape", "auto", "--set", "scrape-interval=50ms", "--cache", "cold", "--note",
 		"a note")
 	// Before the first scrape, a text of one token shows the template and one of 64 the
 	// tokenizer: 48 of them are in cache since the replay before, all blocks but the last.
@@ -313,7 +313,7 @@ func TestPrometheusThatFails(t *testing.T) {
 	long(t)
 	dir, sim := serverWorkload(t), newServerSim(t, "")
 	s := serverReplay(t, dir, sim.url, "--set", "prometheus="+sim.url, "--scrape", "gone=http://127.0.0.1:1",
-		"--scrape-interval", "100ms")
+		"--set", "scrape-interval=100ms")
 	if s.Servers != nil || !s.warns("server_metrics_failed") {
 		t.Errorf("%+v, %+v", s.Servers, s.Warnings)
 	}
@@ -373,7 +373,7 @@ func TestPrometheusThatWatched(t *testing.T) {
 	}))
 	defer prometheus.Close()
 	s := serverReplay(t, dir, sim.url, "--set", "prometheus="+prometheus.URL, "--set",
-		"prometheus-query=vllm:generation_tokens_total=sum(x)", "--scrape-interval", "20ms")
+		"prometheus-query=vllm:generation_tokens_total=sum(x)", "--set", "scrape-interval=20ms")
 	close(done)
 	watching.Wait()
 	// Its values are older than the beginning and the end of the run, on a busy machine by
@@ -392,7 +392,7 @@ func TestServerFlags(t *testing.T) {
 		{"--set", "prometheus=http://h", "--set", "prometheus-query=SECRET"}, {"--set", "prometheus=SECRET"},
 		{"--scrape", "SECRET"}, {"--scrape", "http://u:SECRET@h"},
 		{"--scrape", "a=http://h", "--scrape", "a=http://h"}, {"--set", "scrape-metric=*"},
-		{"--scrape", "auto", "--scrape-interval", "1us"}, {"--set", "admin-url=SECRET"},
+		{"--scrape", "auto", "--set", "scrape-interval=1us"}, {"--set", "admin-url=SECRET"},
 		{"--note", strings.Repeat("x", 5000)},
 	} {
 		_, errs, code := reprise(t, append([]string{"replay", filepath.Join(dir, "w.parquet"), "--url",

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -22,8 +23,10 @@ import (
 // simulateFlags are the flags of simulate.
 type simulateFlags struct {
 	runs.Simulation
-	presets bool
-	judge   reportFlags
+	made     flags.Made
+	requests int64 // that are made
+	presets  bool
+	judge    reportFlags
 }
 
 func simulateCommand() *cobra.Command {
@@ -48,13 +51,16 @@ measurements; docs/architecture.md says how an engine works.`,
 			if f.presets {
 				return flags.Wants(0, 0, "")(cmd, args)
 			}
-			return flags.Wants(1, 1, "which workload?")(cmd, args)
+			return flags.Wants(0, 1, "")(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.presets {
 				return writePresets(cmd, f.judge.AsJSON)
 			}
-			return f.run(cmd, args[0])
+			if err := f.made.Wants(cmd, args); err != nil {
+				return err
+			}
+			return f.run(cmd, cmp.Or(args...))
 		},
 	}
 	fl := cmd.Flags()
@@ -64,12 +70,15 @@ measurements; docs/architecture.md says how an engine works.`,
 	judgement, _ := flags.Sections(fl, flags.JudgementFlags)
 	results.OutputVar(&f.Out, "Parquet `file` for the results; by default only a summary is printed")
 	f.Load.Register(cmd)
+	f.made.Register(cmd)
+	_, loadRest := flags.Sections(fl, flags.LoadFlags)
+	loadRest.Int64Var(&f.requests, "requests", 0, "how many requests --input-tokens makes; 0 is 1,000")
 	endpoint.DurationVar(&f.Timeout, "timeout", 0, "time after which the client of a request gives up; 0 is none")
 	simulated.BoolVar(&f.presets, "presets", false, "print the presets with the error of their fit, and exit")
 	f.Fleet.Register(fl)
 	f.Engine.Hardware = new(flags.Hardware)
 	f.Engine.Hardware.Register(fl)
-	flags.Promote(fl, "replicas", "router", "kv-tokens", "max-num-seqs", "max-num-batched-tokens")
+	flags.Promote(fl, "input-tokens", "replicas", "router", "kv-tokens", "max-num-seqs", "max-num-batched-tokens")
 	simulatedRest.Seed(&f.Seed, "seed", 1, "of random")
 	results.Bool("quiet", false, "no progress")
 	f.judge.Defaults()
@@ -126,7 +135,10 @@ func (f *simulateFlags) run(cmd *cobra.Command, path string) error {
 	if err := f.judge.checkRuns(1); err != nil {
 		return err
 	}
-	w, err := cli.OpenTrace(cmd, path)
+	if f.made.Given() && !f.Load.Paced() {
+		return flags.ErrUnpaced
+	}
+	w, err := openLoad(cmd, &f.made, path, f.requests)
 	if err != nil {
 		return err
 	}

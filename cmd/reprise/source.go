@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -98,6 +99,8 @@ func logFiles(cmd *cobra.Command, args []string) ([]datasets.File, error) {
 // rawName is the name of the raw file beside a trace.
 func rawName(path string) string { return strings.TrimSuffix(path, ".parquet") + ".raw.parquet" }
 
+var errNoText = errors.New("has no text to keep")
+
 // keepRaw has an import keep the text, where the flags ask for it: beside the trace,
 // for the eyes of its owner alone. It returns nil where no text is kept.
 func (f *importFlags) keepRaw(info datasets.Info, p *anonymize.Policy) (*trace.File, error) {
@@ -113,7 +116,7 @@ func (f *importFlags) keepRaw(info datasets.Info, p *anonymize.Policy) (*trace.F
 	case strings.HasSuffix(f.out, ".raw.parquet"):
 		return nil, cli.Usagef("--tier raw: a name that ends in .raw.parquet is for text; give the trace another")
 	case !info.HasText:
-		return nil, cli.Usagef("--tier raw: %s has no text to keep", info.Format)
+		return nil, cli.Usagef("--tier raw: %s %w", info.Format, errNoText)
 	}
 	name := rawName(f.out)
 	if at, err := os.Lstat(name); err == nil && !at.Mode().IsRegular() {

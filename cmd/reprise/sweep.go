@@ -33,6 +33,7 @@ import (
 // sweepFlags are the flags of sweep, and of what begins with one.
 type sweepFlags struct {
 	trial  runs.Trials
+	made   flags.Made
 	serve  flags.ServeCmd
 	engine *flags.ServeSetting // that is started; nil is the only one that the flags name
 	into   *bench.Dir          // that the results of several engines share; nil is one of its own
@@ -94,13 +95,16 @@ sweep DIR prints it again. docs/sweep.md defines all that is printed.`,
 			if f.frontier.Asked {
 				return nil
 			}
-			return flags.Wants(1, 1, "which workload?")(cmd, args)
+			return flags.Wants(0, 1, "")(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.frontier.Asked {
 				return f.cross(cmd, args)
 			}
 			if err := f.frontier.Check(cmd); err != nil {
+				return err
+			}
+			if err := f.made.Wants(cmd, args); err != nil {
 				return err
 			}
 			if experiments, err := experimentsOf(args); err != nil {
@@ -112,10 +116,11 @@ sweep DIR prints it again. docs/sweep.md defines all that is printed.`,
 			if err != nil {
 				return err
 			}
+			workload := cmp.Or(args...) // "" where flags make it
 			if len(settings) > 1 {
-				return f.vary(cmd, args[0], settings)
+				return f.vary(cmd, workload, settings)
 			}
-			r, err := f.sweep(cmd, args[0])
+			r, err := f.sweep(cmd, workload)
 			if err != nil {
 				return err
 			}
@@ -195,6 +200,7 @@ func (f *sweepFlags) cross(cmd *cobra.Command, earlier []string) error {
 
 func (f *sweepFlags) register(cmd *cobra.Command) {
 	f.trial.Register(cmd)
+	f.made.Register(cmd)
 	f.serve.Register(cmd)
 	f.Contract.Register(cmd)
 	f.trust.Register(cmd)
@@ -271,10 +277,10 @@ func (f *sweepFlags) sweep(cmd *cobra.Command, path string) (r bench.SweepResult
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	}
-	if s.Workload, s.Digest, err = f.workload(cmd, path, dir); err != nil {
+	if s.Workload, s.Digest, err = loadFile(cmd, &f.made, path, dir); err != nil {
 		return r, err
 	}
-	s.Keys, s.About = bench.Keys{Workload: bench.WorkloadName(path), Server: f.trial.Name()}, about(cmd, flags.Measured)
+	s.Keys, s.About = bench.Keys{Workload: cmp.Or(f.made.Name(), bench.WorkloadName(path)), Server: f.trial.Name()}, about(cmd, flags.Measured)
 	if s.Dir = f.into; s.Dir == nil {
 		if s.Dir, err = bench.Continue(dir, "sweep", sweepPlan{s.Digest, s.About}); err != nil {
 			return r, err
@@ -316,7 +322,7 @@ func (f *sweepFlags) sweep(cmd *cobra.Command, path string) (r bench.SweepResult
 	case err != nil:
 		return r, err
 	}
-	r.Command, r.Hypothesis = commandLine(cmd, path), f.hypothesis
+	r.Command, r.Hypothesis = commandLine(cmd, strings.Fields(path)...), f.hypothesis
 	r.Under(contract.Of(s.Report))
 	if f.dir == "" {
 		return r, nil
@@ -571,40 +577,6 @@ func spelled(clause any) (*contract.Contract, error) {
 		return nil, errors.New(why)
 	}
 	return &one, nil
-}
-
-// workload is the file that every level sends, and the digest of its rows. That of a
-// specification is made in dir.
-func (f *sweepFlags) workload(cmd *cobra.Command, path, dir string) (file, digest string, err error) {
-	if path == cli.Standard {
-		return "", "", cli.Usagef("stdin can be read only once, and every level reads the workload: give a file")
-	}
-	s, err := openSpec(path)
-	if err != nil {
-		return "", "", err
-	}
-	if s != nil {
-		path = filepath.Join(dir, "workload.parquet")
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return "", "", err
-		}
-		err := trace.Create(path, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
-			rows, err := s.Rows(1)
-			if err != nil {
-				return trace.Meta{}, err
-			}
-			_, err = trace.Copy(dst, rows)
-			return s.Meta(1), err
-		})
-		if err != nil {
-			return "", "", err
-		}
-	}
-	w, err := cli.OpenTrace(cmd, path)
-	if err != nil {
-		return "", "", err
-	}
-	return path, w.Meta.Digest, w.Close()
 }
 
 // commandLine is how the command was called, without what may be secret.

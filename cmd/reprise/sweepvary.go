@@ -24,7 +24,7 @@ func (f *sweepFlags) vary(cmd *cobra.Command, path string, settings []flags.Serv
 		return cli.Usagef("--html writes the page of one sweep, and --vary makes several: leave one out")
 	}
 	if f.dir != "" {
-		_, digest, err := f.workload(cmd, path, f.dir)
+		_, digest, err := loadFile(cmd, &f.made, path, f.dir)
 		if err != nil {
 			return err
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path/filepath"
 	"strings"
@@ -21,7 +20,6 @@ import (
 	"reprise/synth/spec"
 	"reprise/trace"
 	"reprise/trace/doc"
-	"reprise/trace/objectstore"
 	"reprise/trace/textpage"
 )
 
@@ -191,8 +189,7 @@ func (f *synthFlags) model(cmd *cobra.Command,
 	path string) (draw func(progress func(int64)) (workload, error), err error) {
 	in, size, err := cli.OpenInput(cmd, path)
 	if errors.Is(err, fs.ErrNotExist) && filepath.Ext(path) == "" {
-		return nil, fmt.Errorf("there is neither a file %s nor a built-in workload of that name; there are %s", path,
-			strings.Join(datasets.Workloads(), ", "))
+		return nil, noWorkload(path)
 	}
 	if err != nil {
 		return nil, err
@@ -326,31 +323,6 @@ func mirrorTrace(t *trace.Trace, seed uint64, dst trace.Writer[trace.Request]) (
 	return m.Meta(meta), err
 }
 
-// openSpec opens a specification, which is a YAML file or the name of a
-// built-in workload. It returns nil when the argument is neither.
-func openSpec(arg string) (*spec.Spec, error) {
-	if ext := strings.ToLower(filepath.Ext(arg)); ext == ".yaml" || ext == ".yml" {
-		f, err := objectstore.Open(arg)
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		text, err := io.ReadAll(io.LimitReader(f, spec.MaxText+1)) // one more is refused
-		if err != nil {
-			return nil, err
-		}
-		return spec.Parse(arg, text)
-	}
-	if _, err := objectstore.Stat(arg); !errors.Is(err, fs.ErrNotExist) {
-		return nil, nil // a file of that name goes first
-	}
-	text, ok := datasets.Workload(arg)
-	if !ok {
-		return nil, nil
-	}
-	return spec.Parse(arg, text)
-}
-
 // fromSpec writes the workload of a specification, if it could be read.
 func (f *synthFlags) fromSpec(cmd *cobra.Command, s *spec.Spec, err error) error {
 	given := cmd.Flags().Changed
@@ -373,16 +345,7 @@ func (f *synthFlags) fromSpec(cmd *cobra.Command, s *spec.Spec, err error) error
 		return cli.Usagef("%w", err)
 	}
 	return writeTallied(cmd, f.out, &f.wrote, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
-		rows, err := s.Rows(f.seed)
-		if err != nil {
-			return trace.Meta{}, err
-		}
-		meta := s.Meta(f.seed)
-		if err := f.text.Describe(cmd, &meta, true); err != nil {
-			return meta, err
-		}
-		_, err = trace.Copy(dst, rows)
-		return meta, err
+		return writeSpec(cmd, s, f.seed, &f.text, dst)
 	})
 }
 

@@ -20,10 +20,7 @@ func vllmParse(args ...string) (*replayCommandFlags, *cobra.Command, error) {
 	if err := cmd.ParseFlags(flags.RepeatLists(args)); err != nil {
 		return nil, nil, err
 	}
-	err := f.spellings.Args(cmd, []string{"w.parquet"})
-	if err == nil {
-		err = f.spellings.Apply(cmd, &f.report.VLLM)
-	}
+	err := f.spellings.Apply(cmd, &f.report.VLLM)
 	if err == nil {
 		err = f.Check(cmd)
 	}
@@ -51,10 +48,12 @@ func TestVLLMSpellings(t *testing.T) {
 		"--request-rate 2 --max-concurrency 8":   "max-in-flight=8 rate=poisson:2 concurrency=0",
 		"--max-concurrency 8":                    "max-in-flight=8 rate=",
 		"--num-warmups 3":                        "warmup=3",
-		"--num-warmups 0":                        "warmup=",
-		"--ignore-eos":                           "force-output=true",
-		"--ignore-eos=false":                     "force-output=false",
-		"--disable-tqdm":                         "quiet=true",
+		"--isl 550 --osl 150":                    "input-tokens=550 output-tokens=150",
+		"--random-input-len 550 --random-output-len 150 --random-prefix-len 100 --num-prompts 20": "input-tokens=550 output-tokens=150 shared-prefix=100 max-requests=20",
+		"--num-warmups 0":    "warmup=",
+		"--ignore-eos":       "force-output=true",
+		"--ignore-eos=false": "force-output=false",
+		"--disable-tqdm":     "quiet=true",
 		"--ramp-up-strategy linear --ramp-up-start-rps 1 --ramp-up-end-rps 9":                       "rate=ramp-up:linear,1-9,burstiness=1",
 		"--ramp-up-strategy exponential --ramp-up-start-rps 1 --ramp-up-end-rps 9 --burstiness 0.5": "rate=ramp-up:exponential,1-9,burstiness=0.5",
 	} {
@@ -101,8 +100,8 @@ func TestVLLMSpellingsThatContradict(t *testing.T) {
 		"--request-rate 2 --ramp-up-strategy linear --ramp-up-start-rps 1 --ramp-up-end-rps 2": "contradicts",
 		"--ready-check-timeout-sec 1.5":                                                        "want whole seconds",
 		"--num-warmups -1":                                                                     "--num-warmups: want a whole number",
-		"--dataset-name random":                                                                "reprise import FILE",
-		"--dataset-name custom --dataset-path f.jsonl":                                         "reprise import FILE",
+		"--dataset-name random":                                                                "--input-tokens",
+		"--dataset-name custom --dataset-path f.jsonl":                                         "reprise replay FILE",
 		"--top-k 20":      "--extra-body",
 		"--no-self-timed": "--request-rate",
 	} {
@@ -113,7 +112,7 @@ func TestVLLMSpellingsThatContradict(t *testing.T) {
 		}
 	}
 	// Without a workload the data set is what is wrong.
-	if _, errs, code := reprise(t, "replay", "--dataset-path", "f.jsonl", "-o", "r.parquet"); code != cli.Usage || !strings.Contains(errs, "reprise import FILE -o w.parquet") {
+	if _, errs, code := reprise(t, "replay", "--dataset-path", "f.jsonl", "-o", "r.parquet"); code != cli.Usage || !strings.Contains(errs, "reprise replay FILE") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 }

@@ -155,33 +155,28 @@ func TestEveryOutput(t *testing.T) {
 		"--trust max-stall=off,max-stall-ttft=off,max-stall-gap=off,max-lag=off,max-lag-p50=off,max-lag-drift=off,max-cpu=off,max-gc-pause=off")
 	for _, c := range walkLines {
 		args := strings.Fields(real.Replace(c.line))
-		modes := [][]string{nil}
+		shapes := map[int][]string{60: nil, 80: nil, 120: nil}
 		if cmd, _, err := rootCommand(nil).Find(args); err == nil && cmd.Flags().Lookup("details") != nil {
-			modes = append(modes, []string{"--details"})
+			shapes[60] = []string{"--details"}
 		}
-		for _, mode := range modes {
-			for _, width := range []int{60, 80, 120} {
-				if mode != nil && width == 80 {
-					continue
+		for width, mode := range shapes {
+			t.Setenv("COLUMNS", strconv.Itoa(width))
+			out, errs, code := reprise(t, slices.Concat(args, mode)...)
+			shown := fmt.Sprintf("%s %s at %d columns: exit code %d\n%s%s", c.line, mode, width, code, out, errs)
+			if n := strings.Count(out+errs, "\n") - wholeLines(out); n > textpage.Screen && width == 80 && !isDocument(c.line) && !strings.HasPrefix(c.line, "serve --list") && c.line != "simulate --presets" { // all rows of all sources
+				t.Errorf("%d lines: %s", n, shown)
+			}
+			for line := range strings.Lines(out + errs) {
+				if n := text.StringWidth(strings.TrimRight(line, "\n")); n > width && !isDocument(c.line) && !strings.Contains(line, "https://") { // an address is not cut
+					t.Errorf("a line of %d columns, %q: %s", n, line, shown)
+					break
 				}
-				t.Setenv("COLUMNS", strconv.Itoa(width))
-				out, errs, code := reprise(t, slices.Concat(args, mode)...)
-				shown := fmt.Sprintf("%s %s at %d columns: exit code %d\n%s%s", c.line, mode, width, code, out, errs)
-				if n := strings.Count(out+errs, "\n") - wholeLines(out); n > textpage.Screen && mode == nil && width == 80 && !isDocument(c.line) && !strings.HasPrefix(c.line, "serve --list") && c.line != "simulate --presets" { // all rows of all sources
-					t.Errorf("%d lines: %s", n, shown)
-				}
-				for line := range strings.Lines(out + errs) {
-					if n := text.StringWidth(strings.TrimRight(line, "\n")); n > width && !isDocument(c.line) && !strings.Contains(line, "https://") { // an address is not cut
-						t.Errorf("a line of %d columns, %q: %s", n, line, shown)
-						break
-					}
-				}
-				if strings.Contains(out+errs, "\x1b") {
-					t.Errorf("an escape code: %s", shown)
-				}
-				if answer := strings.Join(strings.Fields(out+errs), " "); code != c.code || mode == nil && !strings.HasPrefix(answer, c.answer) {
-					t.Errorf("want %d and first %q: %s", c.code, c.answer, shown)
-				}
+			}
+			if strings.Contains(out+errs, "\x1b") {
+				t.Errorf("an escape code: %s", shown)
+			}
+			if answer := strings.Join(strings.Fields(out+errs), " "); code != c.code || mode == nil && !strings.HasPrefix(answer, c.answer) {
+				t.Errorf("want %d and first %q: %s", c.code, c.answer, shown)
 			}
 		}
 		if c.json == "" {

@@ -518,14 +518,14 @@ func TestSets(t *testing.T) {
 
 // The document names every set with its evidence.
 func TestDocument(t *testing.T) {
-	text, err := os.ReadFile("../../docs/datasets.md")
+	text, err := os.ReadFile("../../docs/evidence/checksums.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range Sets() {
 		line := regexp.MustCompile("(?m)^\\| `" + string(s.Sums) + "`.*`" + regexp.QuoteMeta(s.Name) + "`")
 		if !line.Match(text) {
-			t.Errorf("docs/datasets.md does not say that the checksum of %s is %s", s.Name, s.Sums)
+			t.Errorf("docs/evidence/checksums.md does not say that the checksum of %s is %s", s.Name, s.Sums)
 		}
 	}
 }

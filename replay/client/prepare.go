@@ -128,9 +128,11 @@ func asRecorded(req *openai.Request, row *trace.Request, fields []byte) error {
 		}
 		req.Extra = recorded.With(req.Extra)
 		req.Temperature = nil
-		if req.MinTokens == nil { // else the length was asked to be forced
+		switch bounded := hasAny(&recorded, otherBounds); {
+		case req.MinTokens != nil: // the length was asked to be forced
+		case bounded || row.OutputTokens != nil || row.MaxTokens == nil:
 			req.MaxTokens = nil
-		}
+		} // else the bound is the user's, who gave one for what has neither
 	case req.MinTokens != nil:
 	case row.MaxTokens != nil:
 		most := int(*row.MaxTokens)

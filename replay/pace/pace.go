@@ -18,7 +18,7 @@
 //
 //   - pace.go: the Pacer, and the last moments of a wait, spun through
 //   - thread_linux.go: waiting in the kernel on a thread of its own; realtime priority
-//     (--realtime)
+//     (--set realtime)
 //   - thread_other.go: sleeping with Go's timers on other systems
 //
 // Exported names may change in any release.

@@ -32,13 +32,14 @@ type LengthSpec struct {
 // ParseLength reads one of
 //
 //	constant:N, or N
-//	uniform:LO..HI            every whole number from LO to HI alike
+//	uniform:LO..HI            every whole number from LO to HI alike; or LO-HI
 //	exponential:MEAN
 //	lognormal:MEAN,sigma=S    S is the standard deviation of the logarithm
 //	lognormal:MEAN,CV         CV is the coefficient of variation
 //	gamma:MEAN,CV
 //	weibull:MEAN,CV           or shape=K
 //	normal:MEAN,CV            or sd=D, the standard deviation in tokens; truncated
+//	MEAN±D                    normal:MEAN,sd=D
 //	pareto:LO..HI,alpha=A     the density falls as x^(-A-1)
 //	zipf:LO..HI,s=S           LO-1+k for k from 1, with a probability that falls as k^-S
 //	histogram:LO-HI=COUNT,... as newHistogramLength takes it; HI may be left out
@@ -57,6 +58,12 @@ func ParseLength(spec string) (LengthSpec, error) {
 	kind, rest, _ := strings.Cut(spec, ":")
 	if _, err := quantity.Count(spec); err == nil {
 		kind, rest = "constant", spec
+	}
+	if mean, sd, ok := strings.Cut(spec, "±"); ok {
+		kind, rest = "normal", mean+",sd="+sd
+	}
+	if kind == "uniform" && !strings.Contains(rest, "..") {
+		rest = strings.Replace(rest, "-", "..", 1)
 	}
 	if kind == "histogram" {
 		if buckets, ok := parseBuckets(rest); ok {

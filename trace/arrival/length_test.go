@@ -38,6 +38,8 @@ func TestLengthMoments(t *testing.T) {
 		{"constant:0", 0, math.NaN(), 0},
 		{"constant:500", 500, 0, 1e-9},
 		{"uniform:0..9", 4.5, math.Sqrt(99./12) / 4.5, 0.01},
+		{"uniform:0-9", 4.5, math.Sqrt(99./12) / 4.5, 0.01},
+		{"5000±500", 5000, 0.1, 0.01},
 		{"exponential:1000,0..100000", 1000, 1, 0.01},
 		{"lognormal:5000,sigma=0.8", 5000, math.Sqrt(math.Expm1(0.64)), 0.01},
 		{"lognormal:5000,2", 5000, 2, 0.03},
@@ -140,7 +142,7 @@ func TestLengthGolden(t *testing.T) {
 func TestParseLengthRefuses(t *testing.T) {
 	for _, spec := range []string{
 		"", "500s", "-5", "16777217", "constant", "constant:-1", "constant:1.5", "constant:16777217", "constant:5,1..9", "uniform:5", "uniform:5,9", "uniform:9..5", "uniform:1..2..3",
-		"uniform:..", "uniform:1..9,1..9", "exponential:0", "exponential:5,2", "lognormal:500", "lognormal:500,sigma=0.8,4000..50", "lognormal:500,sd=2",
+		"uniform:..", "uniform:-", "uniform:5-", "500±", "±5", "500±5±5", "uniform:1..9,1..9", "exponential:0", "exponential:5,2", "lognormal:500", "lognormal:500,sigma=0.8,4000..50", "lognormal:500,sd=2",
 		"lognormal:500,sigma=0.8,cv=2", "lognormal:500,sigma=9", "lognormal:NaN,1", "gamma:5,0", "gamma:5,1,-1..9", "weibull:5,shape=0.01",
 		"normal:500,sd=0", "normal:500,sd=100,600..900", "normal:500,sd=100,1..400", "pareto:0..9,alpha=1", "pareto:1..9", "pareto:1,9,alpha=1", "zipf:0..9,s=2", "zipf:1..9,s=1",
 		"histogram:", "histogram:1-2", "histogram:1=1,1=1", "histogram:16777217=1",

@@ -67,6 +67,17 @@ func SchemaOf(path string) string {
 	return schema
 }
 
+// IsLog tells whether a file is none of ours: the log of another tool, or a file of prompts. A Parquet file
+// that cannot be opened is taken for one of ours that is broken.
+func IsLog(path string) bool {
+	info, err := objectstore.Stat(path)
+	if err != nil || !info.Mode().IsRegular() || SchemaOf(path) != "" || filepath.Base(path) == trace.ManifestName {
+		return false
+	}
+	ext := strings.ToLower(filepath.Ext(path))
+	return ext != ".yaml" && ext != ".yml" && ext != ".parquet"
+}
+
 // OurKind is the error for a log that is one of our own Parquet files, or nil.
 func OurKind(path string) error {
 	if schema := SchemaOf(path); fileKinds[schema][0] != "" {

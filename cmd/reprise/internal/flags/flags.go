@@ -20,7 +20,7 @@
 //     TLS, proxy, timeouts, --retry, sampling, --extra-body, row-extra,
 //     class-priority
 //   - tls.go: tls-ca and the like, for a target and for the server behind a proxy
-//   - wire.go: --connections and --realtime
+//   - wire.go: --connections and the setting realtime
 //   - sessions.go: session trees as the unit of load: --sessions, --session-rate, their caps and
 //     scales, waits, recycle, trajectory-start
 //   - shard.go: the share of a load that several processes send, and when they start: --shard,
@@ -30,6 +30,7 @@
 //   - load.go: when requests are due: --speed, --rate, --concurrency, ramp-up,
 //     --open-loop, --warmup, cooldown; --abort-on
 //   - rampup.go: rates that grow, as vLLM has them, and all requests at once
+//   - made.go: requests without a workload: --input-tokens, --shared-prefix, --turns
 //   - workload.go: which part of a workload is sent: --start, --end, --sample,
 //     --max-requests, --loop, prime
 //   - prompts.go: what prompts are made of: --text, --corpus, --tokenizer, --seed,

@@ -41,7 +41,7 @@ func (f *Load) Register(cmd *cobra.Command) {
 	everyday.FactorVar(&f.Speed, "speed", 1, "replay this much faster: 2 or 2x halves recorded, think and tool times")
 	everyday.BoolVar(&f.OpenLoop, "open-loop", false,
 		"send every request at its recorded time, even if earlier turns of its session are unfinished")
-	rest.BoolVar(&f.keepThink, "keep-think", false, "do not apply --speed to think and tool times")
+	rest.BoolVar(&f.keepThink, "keep-think", false, "")
 	everyday.RateFlag(&f.Rate, "arrivals in place of recorded times: 5 (per second), 300/min, or a `process` such as "+
 		"gamma:5,cv=2, ramp:1-10,60s or inf (all at once). For sessions, the rate of first turns")
 	everyday.IntVar(&f.Concurrency, "concurrency", 0,
@@ -55,6 +55,12 @@ func (f *Load) Register(cmd *cobra.Command) {
 	rest.StringVar(&f.cooldown, "cooldown", "", "")
 	rest.BoolVar(&f.includeFailed, "include-failed", false, "")
 }
+
+// Paced tells whether the flags say when requests are sent, whatever times a workload has.
+func (f *Load) Paced() bool { return f.Rate != "" || f.Concurrency > 0 || f.BySession() }
+
+// ErrUnpaced is the error for requests without times where the flags say none.
+var ErrUnpaced = cli.Usagef("say how fast the requests are sent, such as --rate 4 (per second) or --concurrency 10")
 
 // Lineage reads which rows wait for which. It is nil for an open loop: when that
 // is asked for, or the workload has no turn with a think or tool time.
@@ -76,7 +82,7 @@ func (f *Load) Lineage(cmd *cobra.Command, open func() (trace.Reader[replay.Turn
 	}
 	if l.Timed() == 0 {
 		if f.keepThink {
-			return nil, cli.Usagef("--keep-think: the workload has no think or tool times")
+			return nil, cli.Usagef("--set keep-think: the workload has no think or tool times")
 		}
 		return nil, f.noSpeedWithRate()
 	}
@@ -103,13 +109,13 @@ func (f *Load) Check() error {
 		return cli.Usagef("--speed: a number above 0, up to 1,000,000,000")
 	}
 	if f.OpenLoop && f.keepThink {
-		return cli.Usagef("--keep-think cannot be used with --open-loop, which has no think times")
+		return cli.Usagef("--set keep-think cannot be used with --open-loop, which has no think times")
 	}
 	for _, other := range []struct {
 		name  string
 		given bool
 	}{
-		{"open-loop", f.OpenLoop}, {"keep-think", f.keepThink}, {"rate", f.Rate != ""}, {"speed", f.Speed != 1},
+		{"open-loop", f.OpenLoop}, {"set keep-think", f.keepThink}, {"rate", f.Rate != ""}, {"speed", f.Speed != 1},
 		{"max-in-flight", f.MaxInFlight != 0},
 	} {
 		if f.Concurrency != 0 && other.given {

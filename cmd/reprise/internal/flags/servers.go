@@ -47,8 +47,7 @@ func (f *Servers) Register(cmd *cobra.Command) {
 	caches.StringArrayVar(&f.scrapes, "scrape", nil,
 		"scrape server metrics during the run: auto (/metrics of the endpoint, or TensorRT-LLM's "+
 			"/prometheus/metrics), a `URL`, NAME=URL, unix:///path.sock[:/page], or none; repeatable")
-	cachesRest.DurationVar(&f.scrapeEvery, "scrape-interval", time.Second,
-		"time between scrapes, and the step of prometheus")
+	cachesRest.DurationVar(&f.scrapeEvery, "scrape-interval", time.Second, "")
 	cachesRest.StringArrayVar(&f.prefixes, "scrape-metric", nil, "")
 	cachesRest.StringVar(&f.prometheus, "prometheus", "", "")
 	cachesRest.StringArrayVar(&f.queries, "prometheus-query", nil, "")

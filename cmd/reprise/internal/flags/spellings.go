@@ -70,6 +70,14 @@ var spellings = []spelling{
 	{name: "ramp-up-end-rps", ours: "rate"},
 	{name: "max-concurrency", ours: "max-in-flight"},
 	{name: "num-prompts", ours: "max-requests", value: aboveZero},
+	{name: "requests", ours: "max-requests", value: aboveZero},
+	{name: "isl", ours: "input-tokens"},
+	{name: "osl", ours: "output-tokens"},
+	{name: "input-len", ours: "input-tokens", value: aboveZero},
+	{name: "random-input-len", ours: "input-tokens", value: aboveZero},
+	{name: "output-len", ours: "output-tokens", value: aboveZero},
+	{name: "random-output-len", ours: "output-tokens", value: aboveZero},
+	{name: "random-prefix-len", ours: "shared-prefix", value: aboveZero},
 	{name: "num-warmups", ours: "warmup", value: func(s string) (string, error) {
 		if s == "0" {
 			return "", nil
@@ -88,15 +96,9 @@ var together = []string{"host", "port", "endpoint", "backend", "served-model-nam
 
 // refused are spellings that would mean something else, with what to use.
 var refused = map[string]string{
-	"dataset-name": "a replay sends a workload, which is made first: `reprise import FILE -o w.parquet` reads " +
-		"sharegpt, custom, burstgpt and timed_trace files, `reprise synth --help` says how random ones are made; " +
-		"then `reprise replay w.parquet`",
-	"dataset-path": "a replay sends a workload, which is imported first: `reprise import FILE -o w.parquet`, then " +
-		"`reprise replay w.parquet`",
-	"input-len":          "lengths are those of the workload: `reprise synth --help`",
-	"output-len":         "lengths are those of the workload: `reprise synth --help`",
-	"random-input-len":   "lengths are those of the workload: `reprise synth --help`",
-	"random-output-len":  "lengths are those of the workload: `reprise synth --help`",
+	"dataset-name": "name the file itself, whose format is detected: `reprise replay FILE`; for random, leave it " +
+		"out and give --input-tokens and --output-tokens",
+	"dataset-path":       "name the file itself: `reprise replay FILE`",
 	"self-timed":         "recorded times are the default, and --rate replaces them",
 	"no-self-timed":      "recorded times are replaced by --rate or --request-rate",
 	"top-k":              "sampling parameters go into --extra-body, such as '{\"top_k\":20}'",
@@ -137,14 +139,6 @@ func (f *Spellings) Register(cmd *cobra.Command) {
 	}
 }
 
-// Args wants one workload, and says what to do where there is a data set.
-func (f *Spellings) Args(cmd *cobra.Command, args []string) error {
-	if err := f.refuse(cmd.Flags()); err != nil {
-		return err
-	}
-	return Wants(1, 1, "which workload?")(cmd, args)
-}
-
 func (f *Spellings) refuse(fl *pflag.FlagSet) error {
 	var names []string
 	for name := range refused {
@@ -159,8 +153,11 @@ func (f *Spellings) refuse(fl *pflag.FlagSet) error {
 	return cli.Usagef("--%s: %s", name, refused[name])
 }
 
-// Apply translates what was given into our flags.
+// Apply translates what was given into our flags, and refuses what has another meaning.
 func (f *Spellings) Apply(cmd *cobra.Command, result *VLLMResult) error {
+	if err := f.refuse(cmd.Flags()); err != nil {
+		return err
+	}
 	t := translation{fl: cmd.Flags(), given: f.given, result: result}
 	ours := map[string]bool{} // flags of ours that the user gave
 	t.fl.Visit(func(flag *pflag.Flag) { ours[flag.Name] = f.given[flag.Name] == nil })

@@ -30,11 +30,11 @@ func TestVLLMSpellingsFollowOurs(t *testing.T) {
 
 // The table in the documentation has every spelling, and no other.
 func TestVLLMSpellingsAreDocumented(t *testing.T) {
-	doc, err := os.ReadFile("../../../../docs/vllm-bench.md")
+	doc, err := os.ReadFile("../../../../docs/from-other-tools.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, ok := strings.Cut("\n"+string(doc), "\n# Coming from vllm bench serve\n")
+	_, section, ok := strings.Cut("\n"+string(doc), "\n## Flags of vllm bench serve\n")
 	if !ok {
 		t.Fatal("the section is missing")
 	}

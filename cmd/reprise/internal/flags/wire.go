@@ -14,7 +14,7 @@ import (
 // Wire says how requests get onto the wire.
 type Wire struct {
 	Connections string // --connections, as [client.PoolSize] reads it
-	Realtime    bool   // --realtime
+	Realtime    bool   // --set realtime
 	AtOnce      int    // requests at once at most, for Check; 0 is unknown
 }
 
@@ -25,8 +25,7 @@ func (f *Wire) Register(cmd *cobra.Command) {
 	rest.StringVar(&f.Connections, "connections", client.Auto,
 		"auto (per-request up to 200 requests/s, else pooled), per-request (dialled ahead), pooled, pooled:N (N "+
 			"opened before the start) or per-session")
-	rest.BoolVar(&f.Realtime, "realtime", false,
-		"send from a real-time thread (SCHED_FIFO; Linux, root or CAP_SYS_NICE)")
+	rest.BoolVar(&f.Realtime, "realtime", false, "")
 }
 
 // Check refuses what this process may not do.
@@ -45,7 +44,7 @@ func (f *Wire) Check() error {
 	}
 	thread, err := pace.NewRealtime(time.Now())
 	if err != nil {
-		return cli.Usagef("--realtime: %v", err)
+		return cli.Usagef("--set realtime: %v", err)
 	}
 	return thread.Close()
 }

@@ -1,6 +1,7 @@
 package flags
 
 import (
+	"cmp"
 	"math"
 	"time"
 
@@ -53,7 +54,7 @@ func (f *Workload) Register(cmd *cobra.Command) {
 	everyday.StringVar(&f.sample, "sample", "",
 		"replay this `share` of the sessions, such as 10% or 0.1, at their recorded times; the rate falls with it")
 	everyday.StringVar(&f.outputs, "output-tokens", "",
-		"output length of requests for which the workload has none: `tokens` such as 256, a distribution such as "+
+		"output length of requests that are made, or have none in the workload: `tokens` such as 256, "+
 			"lognormal:300,1.2, or server:4096 to let the server end within a bound")
 	everyday.Int64Var(&f.MaxRequests, "max-requests", 0, "replay only the first rows; 0 is all")
 	everyday.StringVar(&f.Loop, "loop", "", "repeat the workload: a number of `rounds`, or a duration such as 2h")
@@ -106,6 +107,9 @@ func (f *Workload) Outputs() (replay.Outputs, error) {
 	}
 	return o, nil
 }
+
+// DefaultOutputs is --output-tokens where it is not given.
+func (f *Workload) DefaultOutputs(text string) { f.outputs = cmp.Or(f.outputs, text) }
 
 // Rounds reads --loop. The zero Span is one round.
 func (f *Workload) Rounds() (replay.Span, error) {

@@ -172,30 +172,8 @@ func (f *Replay) Check(cmd *cobra.Command) error {
 	case f.Workload.Loop != "":
 		return cli.Usagef("--thread and --loop cannot be used together")
 	}
-	if f.verbatim != "" { // not with flags that have no meaning for text that was kept
-		err := flags.Refuse(cmd, "is about generated prompts and cannot be used with --verbatim", verbatimExcludes...)
-		if err != nil {
-			return err
-		}
-		switch {
-		case f.Workload.Loop != "" && !f.Workload.LoopSame:
-			return cli.Usagef("--verbatim sends the same text in every round: add --set loop-same")
-		case f.Workload.Start > 0 && f.Workload.Prime != flags.PrimeNone:
-			return cli.Usagef("--verbatim cannot prime a cache: add --set prime=%s", flags.PrimeNone)
-		}
-		if f.Target.ExtraBody != "" {
-			extra, err := openai.ParseExtra([]byte(f.Target.ExtraBody))
-			if err != nil {
-				return cli.Usagef("--extra-body: %v", err)
-			}
-			if _, ok := extra.Get("tools"); ok {
-				return cli.Usagef("--extra-body: with --verbatim, tools are those of the source")
-			}
-		}
-		f.Target.API = result.APIAuto // each row goes where its kind does
-		if !cmd.Flags().Changed("force-output") {
-			f.Target.Unforced() // the model ends its answers, unless it is asked to go on
-		}
+	if err := f.checkVerbatim(cmd); err != nil {
+		return err
 	}
 	switch {
 	case f.Dry.Run && f.Admin.address != "":
@@ -215,6 +193,43 @@ func (f *Replay) Check(cmd *cobra.Command) error {
 		return nil
 	}
 	return f.checkJournal()
+}
+
+// checkVerbatim refuses flags that have no meaning for text that was kept, and says where it goes.
+func (f *Replay) checkVerbatim(cmd *cobra.Command) error {
+	if f.verbatim == "" {
+		return nil
+	}
+	err := flags.Refuse(cmd, "is about generated prompts and cannot be used with --verbatim", verbatimExcludes...)
+	if err != nil {
+		return err
+	}
+	switch {
+	case f.Workload.Loop != "" && !f.Workload.LoopSame:
+		return cli.Usagef("--verbatim sends the same text in every round: add --set loop-same")
+	case f.Workload.Start > 0 && f.Workload.Prime != flags.PrimeNone:
+		return cli.Usagef("--verbatim cannot prime a cache: add --set prime=%s", flags.PrimeNone)
+	}
+	if f.Target.ExtraBody != "" {
+		extra, err := openai.ParseExtra([]byte(f.Target.ExtraBody))
+		if err != nil {
+			return cli.Usagef("--extra-body: %v", err)
+		}
+		if _, ok := extra.Get("tools"); ok {
+			return cli.Usagef("--extra-body: with --verbatim, tools are those of the source")
+		}
+	}
+	switch {
+	case !f.Target.APIGiven():
+		f.Target.API = result.APIAuto // each row goes where its kind does
+	case f.Target.API != result.APIChat && f.Target.API != result.APIAuto:
+		return cli.Usagef("--api: a source's text is sent where each row's kind belongs (auto), or all of it as " +
+			"chat")
+	}
+	if !cmd.Flags().Changed("force-output") {
+		f.Target.Unforced() // the model ends its answers, unless it is asked to go on
+	}
+	return nil
 }
 
 // Defaults sets every flag to its default, for a caller that is no command line.

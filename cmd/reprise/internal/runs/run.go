@@ -402,7 +402,7 @@ func (r *replayRun) options() (replay.Options, error) {
 func (r *replayRun) send(options replay.Options) error {
 	runner := replay.Runner{Prompter: r.prompter, Endpoint: r.endpoint, Options: options}
 	if r.raw != nil {
-		runner.Prompter = &verbatimPrompter{RowPrompter: r.prompter, raw: r.raw}
+		runner.Prompter = &verbatimPrompter{RowPrompter: r.prompter, raw: r.raw, chat: r.Target.API == result.APIChat}
 	}
 	var checker *prompt.Checker
 	if r.verify {

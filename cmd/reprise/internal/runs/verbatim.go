@@ -9,8 +9,14 @@ import (
 )
 
 // verbatimExcludes are flags of prompts that are made, of rounds that must not
-// repeat them, and of what the raw file decides.
-var verbatimExcludes = []string{"api", "token-ids", "corpus", "verify", "check-deterministic", "thread", "cache"}
+// repeat them.
+var verbatimExcludes = []string{"token-ids", "corpus", "verify", "check-deterministic", "thread", "cache"}
+
+// HasText tells whether the source's own text is sent.
+func (f *Replay) HasText() bool { return f.verbatim != "" }
+
+// SendText sends the text of a raw file.
+func (f *Replay) SendText(raw string) { f.verbatim = raw }
 
 // openRaw opens the raw file, and checks that it belongs to the workload. It is nil
 // where prompts are made.
@@ -28,13 +34,18 @@ func (f *Replay) openRaw(w *trace.Trace) (*anonymize.RawText, error) {
 // A verbatimPrompter implements [result.Verbatim].
 type verbatimPrompter struct {
 	flags.RowPrompter
-	raw *anonymize.RawText
+	raw  *anonymize.RawText
+	chat bool // a prompt of a completion is sent as a message
 }
 
 // Input implements [result.Verbatim].
 func (p *verbatimPrompter) Input(id int64, row *trace.Request,
 	buf []byte) (api string, body, fields []byte, err error) {
-	chat, body, fields, err := p.raw.AppendInput(id, row.Kind, buf)
+	kind := row.Kind
+	if p.chat {
+		kind = "chat"
+	}
+	chat, body, fields, err := p.raw.AppendInput(id, kind, buf)
 	if chat {
 		return result.APIChat, body, fields, err
 	}

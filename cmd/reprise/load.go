@@ -1,0 +1,172 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"reprise/anonymize"
+	"reprise/cmd/reprise/internal/cli"
+	"reprise/cmd/reprise/internal/flags"
+	"reprise/datasets"
+	"reprise/synth/spec"
+	"reprise/trace"
+	"reprise/trace/objectstore"
+)
+
+// openLoad opens what a command sends: its WORKLOAD arg, which is a trace, a specification or
+// the name of a built-in one, or so many requests that flags make. What is made is in a private file,
+// which goes with its Close.
+func openLoad(cmd *cobra.Command, made *flags.Made, arg string, requests int64) (*trace.Trace, error) {
+	s, err := specOf(made, arg, requests)
+	switch {
+	case err != nil:
+		return nil, err
+	case s != nil:
+		return trace.Private("", func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
+			return writeSpec(cmd, s, 1, new(flags.PromptText), dst)
+		})
+	}
+	w, err := cli.OpenTrace(cmd, arg)
+	if errors.Is(err, fs.ErrNotExist) && filepath.Ext(arg) == "" {
+		err = noWorkload(arg)
+	}
+	return w, err
+}
+
+// loadFile is [openLoad] for a command that reads the workload in each of several runs: a file, and
+// the digest of its rows. What is made stands in dir.
+func loadFile(cmd *cobra.Command, made *flags.Made, arg, dir string) (file, digest string, err error) {
+	if arg == cli.Standard {
+		return "", "", cli.Usagef("stdin can be read only once, and every run reads the workload: give a file")
+	}
+	s, err := specOf(made, arg, 0)
+	if err != nil {
+		return "", "", err
+	}
+	if file = arg; s != nil {
+		file = filepath.Join(dir, "workload.parquet")
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return "", "", err
+		}
+		err := trace.Create(file, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
+			return writeSpec(cmd, s, 1, new(flags.PromptText), dst)
+		})
+		if err != nil {
+			return "", "", err
+		}
+	}
+	w, err := openLoad(cmd, new(flags.Made), file, 0)
+	if err != nil {
+		return "", "", err
+	}
+	return file, w.Meta.Digest, w.Close()
+}
+
+// noWorkload is the error for a name that is neither that of a file nor of a built-in workload.
+func noWorkload(name string) error {
+	return fmt.Errorf("there is neither a file %s nor a built-in workload of that name; there are %s", name,
+		strings.Join(datasets.Workloads(), ", "))
+}
+
+// specOf is the specification of what a command sends; nil where that is a file of rows.
+func specOf(made *flags.Made, arg string, requests int64) (*spec.Spec, error) {
+	if made.Given() {
+		return made.Spec(requests)
+	}
+	return openSpec(arg)
+}
+
+// openSpec opens a specification, which is a YAML file or the name of a
+// built-in workload. It returns nil when the argument is neither.
+func openSpec(arg string) (*spec.Spec, error) {
+	if ext := strings.ToLower(filepath.Ext(arg)); ext == ".yaml" || ext == ".yml" {
+		f, err := objectstore.Open(arg)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		text, err := io.ReadAll(io.LimitReader(f, spec.MaxText+1)) // one more is refused
+		if err != nil {
+			return nil, err
+		}
+		return spec.Parse(arg, text)
+	}
+	if _, err := objectstore.Stat(arg); !errors.Is(err, fs.ErrNotExist) {
+		return nil, nil // a file of that name goes first
+	}
+	text, ok := datasets.Workload(arg)
+	if !ok {
+		return nil, nil
+	}
+	return spec.Parse(arg, text)
+}
+
+// writeSpec writes the workload of a specification, with prompts of this text.
+func writeSpec(cmd *cobra.Command, s *spec.Spec, seed uint64, text *flags.PromptText,
+	dst trace.Writer[trace.Request]) (trace.Meta, error) {
+	rows, err := s.Rows(seed)
+	if err != nil {
+		return trace.Meta{}, err
+	}
+	meta := s.Meta(seed)
+	if err := text.Describe(cmd, &meta, true); err != nil {
+		return meta, err
+	}
+	_, err = trace.Copy(dst, cli.NewProgress(cmd).Watch(cmd, rows))
+	return meta, err
+}
+
+// A promptFile is a log with text, or a file of prompts, whose text is sent as it is. It is
+// imported into a private folder, which remove takes away. The zero promptFile is none.
+type promptFile struct{ path, folder string }
+
+func (p *promptFile) given() bool { return p.path != "" }
+
+// create makes the folder.
+func (p *promptFile) create(path string) (err error) {
+	p.path = path
+	p.folder, err = os.MkdirTemp("", "reprise-prompts-")
+	return err
+}
+
+func (p *promptFile) remove() { _ = os.RemoveAll(p.folder) }
+
+// rows and raw are the files of the trace and of its text.
+func (p *promptFile) rows() string { return filepath.Join(p.folder, "prompts.parquet") }
+
+func (p *promptFile) raw() string { return rawName(p.rows()) }
+
+// open imports the file, with lengths by the tokenizer of the run. Prompts without times get some
+// where the load replaces them; else the error is errNoTimes.
+func (p *promptFile) open(cmd *cobra.Command, tokenizer string, paced bool) (*trace.Trace, error) {
+	files, err := logFiles(cmd, []string{p.path})
+	if err != nil {
+		return nil, err
+	}
+	var f importFlags
+	f.register(new(cobra.Command)) // sets the defaults
+	f.out, f.tier.Tier, f.Tokenizer, f.anyTimes = p.rows(), anonymize.Raw, cmp.Or(tokenizer, f.Tokenizer), paced
+	if err := f.run(quietly(cmd), files); err != nil {
+		if errors.Is(err, errNoText) {
+			err = cli.Usagef("%[1]s has no text to send, only lengths. Make a workload of it: "+
+				"reprise import %[1]s -o w.parquet, then reprise replay w.parquet", p.path)
+		}
+		return nil, err
+	}
+	return trace.Open(p.rows())
+}
+
+// quietly is a command with nothing on stderr, for a step that another sums up.
+func quietly(cmd *cobra.Command) *cobra.Command {
+	quiet := *cmd
+	quiet.SetErr(io.Discard)
+	return &quiet
+}

@@ -1,0 +1,259 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"reprise/cmd/reprise/internal/cli"
+	"reprise/replay/engine"
+	"reprise/trace/longtest"
+	"reprise/trace/token"
+)
+
+// A wireBody is what a test looks at of a request.
+type wireBody struct {
+	Prompt    string
+	Messages  []struct{ Role, Content string }
+	MaxTokens int `json:"max_tokens"`
+}
+
+// text is the prompt, or the last message.
+func (b wireBody) text() string {
+	if len(b.Messages) > 0 {
+		return b.Messages[len(b.Messages)-1].Content
+	}
+	return b.Prompt
+}
+
+// wire is a simulated endpoint that keeps the bodies of the requests it gets.
+func wire(t *testing.T) (url string, sent func() []wireBody) {
+	t.Helper()
+	c := engine.DefaultServerConfig()
+	c.Engine.Costs = engine.Costs{} // answers come at once
+	s, err := engine.NewServer(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	var all []wireBody
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		text, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		var body wireBody
+		if json.Unmarshal(text, &body) == nil && r.Method == http.MethodPost {
+			mu.Lock()
+			all = append(all, body)
+			mu.Unlock()
+		}
+		r.Body = io.NopCloser(strings.NewReader(string(text)))
+		s.Handler().ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL, func() []wireBody {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(all)
+	}
+}
+
+// wired sends a load to a wire, and returns the requests of it: the last so many bodies.
+func wired(t *testing.T, line string) []wireBody {
+	t.Helper()
+	url, sent := wire(t)
+	out, errs, code := reprise(t, append(strings.Fields("replay "+line), "--url", url, "-o", "r.parquet", "--overwrite", "--json")...)
+	var report struct {
+		Requests struct{ Rows int } `json:"requests"`
+	}
+	if err := json.Unmarshal([]byte(out), &report); err != nil || code != cli.Good && code != cli.Untrusted {
+		t.Fatalf("%s: exit code %d, %v\n%s", line, code, err, errs)
+	}
+	bodies := sent()
+	return bodies[len(bodies)-report.Requests.Rows:]
+}
+
+// Without a file, the flags say how many requests there are, how long they are, and what they share.
+func TestLoadWithoutAFile(t *testing.T) {
+	t.Chdir(t.TempDir())
+	tok, err := token.Open("o200k_base")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens := func(text string) int { return len(tok.Append(nil, text)) }
+	for line, n := range map[string]int{
+		"--input-tokens 55 --output-tokens 7 --concurrency 4 --requests 20":                           20,
+		"--isl 55 --osl 7 --rate 200 --num-prompts 12":                                                12,
+		"--random-input-len 55 --random-output-len 7 --max-concurrency 3 --num-prompts 9":             9,
+		"--input-tokens 55 --output-tokens 7 --concurrency 2 --duration 1s":                           -1,
+		"--input-tokens 55 --output-tokens 7 --shared-prefix 99 --concurrency 4 --requests 12":        12,
+		"--input-tokens 55±5 --output-tokens uniform:7-7 --concurrency 4 --requests 20":               20,
+		"--input-tokens 55 --output-tokens 7 --turns 3 --sessions 2 --requests 6":                     6,
+		"--input-tokens 55 --output-tokens 7 --shared-prefix 99 --prefixes 3 --rate 99 --requests 30": 30,
+	} {
+		bodies := wired(t, line)
+		if n >= 0 && len(bodies) != n || n < 0 && len(bodies) < 4 {
+			t.Errorf("%s: %d requests", line, len(bodies))
+		}
+		prefixes, turns := map[string]int{}, 0
+		for i, b := range bodies {
+			got, want := tokens(b.Prompt), 55
+			switch {
+			case strings.Contains(line, "--shared-prefix"):
+				want += 99
+				prefixes[strings.Join(strings.Fields(b.Prompt)[:20], " ")]++
+			case strings.Contains(line, "--turns"):
+				for _, earlier := range bodies[:i] {
+					if strings.HasPrefix(b.Prompt, earlier.Prompt) {
+						turns++
+						want = got
+					}
+				}
+			case strings.Contains(line, "±"):
+				if want = got; got < 30 || got > 80 {
+					want = 55
+				}
+			}
+			if got != want || b.MaxTokens != 7 {
+				t.Errorf("%s: a prompt of %d tokens, and %d asked for", line, got, b.MaxTokens)
+			}
+		}
+		if want := map[bool]int{true: 3, false: 1}[strings.Contains(line, "--prefixes")]; strings.Contains(line, "--shared") && len(prefixes) != want {
+			t.Errorf("%s: %d prefixes, want %d", line, len(prefixes), want)
+		}
+		if strings.Contains(line, "--turns") && turns == 0 {
+			t.Errorf("%s: no turn holds the one before it", line)
+		}
+	}
+}
+
+// What is named by a command line is sent: a built-in workload, a specification, a file of prompts.
+func TestLoadByName(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFiles(t, map[string]string{
+		"own.yaml":     "requests: 8\narrivals: poisson:50\nlengths: {input: 40, output: 5}\n",
+		"vllm.jsonl":   `{"prompt":"one two","output_tokens":4}` + "\n" + `{"prompt":"three","output_tokens":5}` + "\n",
+		"bare.jsonl":   `{"prompt":"one two"}` + "\n" + `{"prompt":"three"}` + "\n",
+		"openai.jsonl": `{"messages":[{"role":"user","content":"one two"}],"max_tokens":4}` + "\n" + `{"messages":[{"role":"user","content":"three"}],"max_tokens":3}` + "\n",
+		"guide.jsonl":  `{"prompt":"one two","output_tokens_count":4}` + "\n" + `{"prompt":"three","output_tokens_count":4}` + "\n",
+		"aiperf.jsonl": `{"text":"one two"}` + "\n" + `{"text":"three"}` + "\n",
+		"share.json": `[{"id":"a","conversations":[{"from":"human","value":"one two"},{"from":"gpt","value":"good day"},` +
+			`{"from":"human","value":"three"},{"from":"gpt","value":"again"}]}]`,
+	})
+	if n := len(wired(t, "own.yaml --rate 200")); n != 8 {
+		t.Errorf("a specification of 8 requests: %d", n)
+	}
+	if n := len(wired(t, "chat --rate 200 --requests 5 --speed 1")); n != 5 {
+		t.Errorf("5 requests of a built-in workload: %d", n)
+	}
+	files := []string{"openai.jsonl", "share.json"}
+	if longtest.On() {
+		files = append(files, "vllm.jsonl", "bare.jsonl", "guide.jsonl", "aiperf.jsonl", "share.json --as-sessions")
+	}
+	for _, file := range files {
+		var texts []string
+		for _, b := range wired(t, file+" --rate constant:50") {
+			texts = append(texts, b.text())
+		}
+		if slices.Sort(texts); !slices.Equal(texts, []string{"one two", "three"}) {
+			t.Errorf("%s: the prompts %q were sent", file, texts)
+		}
+	}
+	// The length of the file bounds an answer, else 1,024 tokens, also where all of it goes to the chat API.
+	for file, want := range map[string][]int{"vllm.jsonl": {4, 5}, "bare.jsonl": {1024, 1024}, "openai.jsonl": {3, 4}, "guide.jsonl": {4, 4}} {
+		var bounds []int
+		for _, b := range wired(t, file+" --rate constant:50 --api chat") {
+			bounds = append(bounds, b.MaxTokens)
+			if len(b.Messages) == 0 || b.Messages[0].Role != "user" {
+				t.Errorf("%s: no message of a user: %+v", file, b)
+			}
+		}
+		if slices.Sort(bounds); !slices.Equal(bounds, want) {
+			t.Errorf("%s: bounds of %v tokens, want %v", file, bounds, want)
+		}
+	}
+	left, err := os.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range left {
+		if strings.Contains(f.Name(), "privacy") || strings.Contains(f.Name(), ".raw.") {
+			t.Errorf("%s is left behind", f.Name())
+		}
+	}
+}
+
+// A load that lacks something is refused with what to type, before anything is sent.
+func TestLoadMistakes(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFiles(t, map[string]string{
+		"bare.jsonl":     `{"prompt":"one two"}` + "\n",
+		"mooncake.jsonl": `{"timestamp": 0, "input_length": 600, "output_length": 5, "hash_ids": [1, 2]}` + "\n",
+		"odd.jsonl":      `{"colour":"red"}` + "\n",
+	})
+	for line, want := range map[string]string{
+		"":                                   "which workload?",
+		"chatt":                              "there is neither a file chatt nor a built-in workload of that name",
+		"--input-tokens 5":                   "--output-tokens 150",
+		"--input-tokens 5 --output-tokens 5": "--rate 4 (per second) or --concurrency 10",
+		"--input-tokens much --output-tokens 5 --rate 1":               "--input-tokens: \"much\" is not a length",
+		"--input-tokens 5 --output-tokens 5 --rate 1 --prefixes 3":     "--prefixes needs --shared-prefix",
+		"--input-tokens 5 --output-tokens 5 --concurrency 1 --turns 3": "--sessions 10 keeps",
+		"chat --input-tokens 5 --output-tokens 5 --rate 1":             "chat and --input-tokens are two workloads",
+		"chat --turns 3":          "--input-tokens 550",
+		"bare.jsonl":              "bare.jsonl has no times: say how fast",
+		"mooncake.jsonl --rate 4": "mooncake.jsonl has no text to send, only lengths",
+		"odd.jsonl --rate 4":      "odd.jsonl",
+	} {
+		_, errs, code := reprise(t, append(strings.Fields("replay "+line), "--url", "http://127.0.0.1:1", "-o", "r.parquet")...)
+		if code == cli.Good || !strings.Contains(errs, want) {
+			t.Errorf("%s: exit code %d, want %q\n%s", line, code, want, errs)
+		}
+	}
+}
+
+// What the documentation gives in place of other tools' command lines runs, with the lengths and the number of
+// requests that it says.
+func TestFromOtherTools(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/from-other-tools.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	writeFiles(t, map[string]string{"F": strings.Repeat(`{"prompt":"one two three"}`+"\n", 400)})
+	n := 0
+	for _, cell := range regexp.MustCompile("`(reprise replay (?:F|--)[^`]*)` \\|").FindAllStringSubmatch(string(doc), -1) {
+		n++
+		line := strings.Replace(strings.TrimPrefix(cell[1], "reprise "), "--url U", "--url http://h", 1)
+		out, errs, code := reprise(t, append(strings.Fields(line), "--dry-run", "--json", "--set", "assume=ttft=1s,itl=10ms")...)
+		var plan struct {
+			Input  float64 `json:"input_tokens"`
+			Output float64 `json:"output_tokens"`
+			Plan   struct{ Requests float64 }
+		}
+		if err := json.Unmarshal([]byte(out), &plan); err != nil || code != cli.Good {
+			t.Errorf("%s: exit code %d, %v\n%s", line, code, err, errs)
+			continue
+		}
+		requests := plan.Plan.Requests
+		if strings.Contains(line, "--requests 200") && requests != 200 {
+			t.Errorf("%s: %v requests", line, requests)
+		}
+		in, answers := plan.Input/requests, plan.Output/requests
+		if made := !strings.Contains(line, " F "); made && (math.Abs(in-550) > 30 || math.Abs(answers-150) > 3) {
+			t.Errorf("%s: %.1f tokens in and %.1f out", line, in, answers)
+		}
+	}
+	if n < 7 {
+		t.Errorf("%d command lines were found", n)
+	}
+}
