@@ -114,37 +114,40 @@ func TestCommandsEndThoughServersDoNot(t *testing.T) {
 		"JSON":         `{"choices":[{"text":"a","message":{"content":"a"}}]}`,
 		"nothing":      "",
 	} {
-		server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-			_, _ = io.Copy(io.Discard, r.Body)
-			if r.URL.Path == "/v1/models" {
-				_, _ = io.WriteString(rw, `{"data":[{"id":"m"}]}`)
-				return
-			}
-			for text := strings.Repeat(again, 100); r.Context().Err() == nil; {
-				if again == "" {
-					<-r.Context().Done()
-				}
-				if _, err := io.WriteString(rw, text); err != nil {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // what takes long is waiting
+			server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+				_, _ = io.Copy(io.Discard, r.Body)
+				if r.URL.Path == "/v1/models" {
+					_, _ = io.WriteString(rw, `{"data":[{"id":"m"}]}`)
 					return
 				}
+				for text := strings.Repeat(again, 100); r.Context().Err() == nil; {
+					if again == "" {
+						<-r.Context().Done()
+					}
+					if _, err := io.WriteString(rw, text); err != nil {
+						return
+					}
+				}
+			}))
+			for _, line := range []string{"check --url URL --timeout 1s", "replay W --url URL -o OUT --timeout 1s --quiet"} {
+				args := strings.Fields(strings.NewReplacer("URL", server.URL, "W", w, "OUT", filepath.Join(t.TempDir(), "r.parquet")).Replace(line))
+				begin := time.Now()
+				errs, code, peak := runChild(t, args...)
+				if code != cli.Failure || !strings.Contains(errs, server.URL) {
+					t.Errorf("%s: exit code %d\n%s", line, code, errs)
+				}
+				if took := time.Since(begin); took > time.Minute {
+					t.Errorf("%s: it took %v", line, took)
+				}
+				if peak > mostAbove { // what it usually takes is among it
+					t.Errorf("%s: %d MiB of memory", line, peak>>20)
+				}
 			}
-		}))
-		for _, line := range []string{"check --url URL --timeout 1s", "replay W --url URL -o OUT --timeout 1s --quiet"} {
-			args := strings.Fields(strings.NewReplacer("URL", server.URL, "W", w, "OUT", filepath.Join(t.TempDir(), "r.parquet")).Replace(line))
-			begin := time.Now()
-			errs, code, peak := runChild(t, args...)
-			if code != cli.Failure || !strings.Contains(errs, server.URL) {
-				t.Errorf("%s, %s: exit code %d\n%s", name, line, code, errs)
-			}
-			if took := time.Since(begin); took > time.Minute {
-				t.Errorf("%s, %s: it took %v", name, line, took)
-			}
-			if peak > mostAbove { // what it usually takes is among it
-				t.Errorf("%s, %s: %d MiB of memory", name, line, peak>>20)
-			}
-		}
-		server.CloseClientConnections()
-		server.Close()
+			server.CloseClientConnections()
+			server.Close()
+		})
 	}
 }
 

@@ -51,13 +51,14 @@ func (r *rateFlag) String() string {
 // Type implements [pflag.Value].
 func (r *rateFlag) Type() string { return "rate" }
 
-// SayRate says which process --rate means where it was a number alone.
+// SayRate says which process --rate means where it was a number alone: once, however many runs there are.
 func SayRate(cmd *cobra.Command) {
 	flag := cmd.Flags().Lookup("rate")
 	if flag == nil {
 		return
 	}
 	if r, ok := flag.Value.(*rateFlag); ok && r.plain {
+		r.plain = false
 		mean := strings.TrimPrefix(*r.to, "poisson:")
 		cli.Notef(cmd, "rate: Poisson arrivals, %s requests/s on average; --rate constant:%s sends at equal gaps", mean,
 			mean)
