@@ -122,6 +122,9 @@ func TestHelpExamples(t *testing.T) {
 				server = streaming
 			}
 			line = strings.ReplaceAll(strings.TrimSpace(line), "http://localhost:8000", server)
+			if cmd.Name() == "replay" && !strings.Contains(line, "--url") {
+				line += " --max-requests 20 --url " + server
+			}
 			args, ok := strings.CutPrefix(line, "reprise ")
 			if !ok {
 				t.Errorf("%s: the example %q is not a command", cmd.Name(), line)

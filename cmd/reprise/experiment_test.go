@@ -38,7 +38,7 @@ func TestExperimentsAreReadByAll(t *testing.T) {
 		"capacity DIR --target-rate 40": {"rates": "GPUs for 40 req/s", "closed": "!closed-loop sweep", "suite": "GPUs for 40 req/s",
 			"servers": "!several servers or settings", "rounds": "!several servers or settings", "flight": "!several servers or settings"},
 		"compare DIR": {"rates": "!name a second directory", "closed": "!name a second directory", "suite": "!name a second directory",
-			"servers": "b against a", "rounds": "B against A", "flight": "B against A"},
+			"servers": "against a ", "rounds": "against A ", "flight": "against A "},
 		"compare DIR other": {"rates": "other against rates", "closed": "!no run of one server", "suite": "!no run of one server",
 			"servers": "!no run of one server", "rounds": "!no run of one server", "flight": "!no run of one server"},
 		"sweep --frontier DIR": {"rates": "!a frontier is of requests in flight", "closed": "of l4-qwen2.5-0.5b", "suite": "!a frontier is of",

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -68,6 +69,19 @@ func loadFile(cmd *cobra.Command, made *flags.Made, arg, dir string) (file, dige
 		return "", "", err
 	}
 	return file, w.Meta.Digest, w.Close()
+}
+
+// freeName is a name for the results of a run that begins now, which no file has yet.
+func freeName(begin time.Time) string {
+	for run := 1; ; run++ {
+		name := begin.Format("replay-20060102-150405")
+		if run > 1 {
+			name += fmt.Sprintf("-%d", run)
+		}
+		if _, err := os.Lstat(name + ".parquet"); errors.Is(err, fs.ErrNotExist) {
+			return name + ".parquet"
+		}
+	}
 }
 
 // noWorkload is the error for a name that is neither that of a file nor of a built-in workload.

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay/engine"
@@ -255,5 +256,17 @@ func TestFromOtherTools(t *testing.T) {
 	}
 	if n < 7 {
 		t.Errorf("%d command lines were found", n)
+	}
+}
+
+// Results without a name never take that of others.
+func TestResultsHaveAFreeName(t *testing.T) {
+	t.Chdir(t.TempDir())
+	begin := time.Date(2026, 11, 29, 17, 30, 0, 0, time.UTC)
+	for _, want := range []string{"replay-20261129-173000.parquet", "replay-20261129-173000-2.parquet", "replay-20261129-173000-3.parquet"} {
+		if got := freeName(begin); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+		writeFiles(t, map[string]string{want: ""})
 	}
 }

@@ -115,7 +115,7 @@ func TestFirstMistakes(t *testing.T) {
 		{line: "synth w.parquet --shared-above 1h -o x.parquet", code: 2, want: "reprise: --shared-above needs a duration above 0 and --users 2 or more: it makes the rate of several copies of the users one course\n"},
 		{line: "synth w.parquet --users 2 --shared-above 0s -o x.parquet", code: 2, want: "reprise: --shared-above needs a duration above 0 and --users 2 or more: it makes the rate of several copies of the users one course\n"},
 		{line: "replay http://127.0.0.1:1 w.parquet", code: 2, want: "reprise: too many arguments: what is \"w.parquet\"? reprise replay WORKLOAD [--url URL]\n"},
-		{line: "replay w.parquet --url URL", server: faultyServer(nil), code: 2, want: "reprise: name a file for the results: -o FILE.parquet\n"},
+		{line: "replay w.parquet --url URL -o -", server: faultyServer(nil), code: 2, want: "reprise: results are no text: name a file for them, -o FILE.parquet\n"},
 		{line: "replay w.parquet r.parquet", code: 2, want: "reprise: too many arguments: what is \"r.parquet\"? reprise replay WORKLOAD [--url URL]\n"},
 		{line: "replay w.parquet -o", code: 2, want: "reprise: --output needs a value: --output FILE\n"},
 		{line: "replay w.parquet --rate -5 -o x.parquet", code: 2, want: "reprise: --rate: \"-5\" is not a rate or an arrival process: write 5, 300/min or gamma:5,cv=2\n"},

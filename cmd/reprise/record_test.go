@@ -418,7 +418,7 @@ func TestRecordShadow(t *testing.T) {
 		t.Fatal(stderr)
 	}
 	out, errs, code := reprise(t, strings.Fields(command[1])...)
-	if code != cli.Good || !strings.Contains(out, "TTFT mean, ms") || strings.Contains(out, "one and the same") {
+	if code != cli.Good || !strings.Contains(out, "TTFT p50, ms") || strings.Contains(out, "one and the same") {
 		t.Errorf("exit code %d\n%s%s", code, out, errs)
 	}
 	files, _ := filepath.Glob("traces/*")

@@ -72,7 +72,7 @@ func (f *replayCommandFlags) run(cmd *cobra.Command, arg string) error {
 	case f.Out == cli.Standard:
 		return cli.Usagef("results are no text: name a file for them, -o FILE.parquet")
 	case f.Out == "":
-		f.Out = time.Now().Format("replay-20060102-150405.parquet")
+		f.Out = freeName(time.Now())
 	}
 	if err := f.Scenario.Lock(cmd); err != nil {
 		return err

@@ -20,7 +20,7 @@ func TestBlockSize(t *testing.T) {
 		from    string
 		says    string
 	}{
-		{"stated", 0, []result.ServerModels{vllm, {}, vllm}, 128, vllm.BlockFrom, "endpoint: the prefix cache has blocks of 128 tokens (vllm:cache_config_info{block_size})\n"},
+		{"stated", 0, []result.ServerModels{vllm, {}, vllm}, 128, vllm.BlockFrom, "endpoint: prefix cache blocks of 128 tokens (vllm:cache_config_info{block_size})\n"},
 		{"given", 128, []result.ServerModels{vllm}, 128, "flag", ""},
 		{"given, and stated otherwise", 16, []result.ServerModels{vllm}, 16, "flag",
 			"endpoint: --server-block-size 16 is not what the server states, 128 (vllm:cache_config_info{block_size}); the expected hit ratio is for 16\n"},

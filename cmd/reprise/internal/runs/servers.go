@@ -266,7 +266,7 @@ func blockSize(cmd *cobra.Command, given int, servers []result.ServerModels) (si
 		cli.Oncef(cmd, "endpoint: llama.cpp reuses what is in one of its %d slots, by token; the expected hit ratio "+
 			"is that of one cache with all prompts, and more than slots can give", slots)
 	default:
-		cli.Oncef(cmd, "endpoint: the prefix cache has blocks of %d tokens (%s)", sizes[0], stated[sizes[0]])
+		cli.Oncef(cmd, "endpoint: prefix cache blocks of %d tokens (%s)", sizes[0], stated[sizes[0]])
 	}
 	return sizes[0], stated[sizes[0]]
 }
