@@ -155,11 +155,13 @@ func TestEveryOutput(t *testing.T) {
 		"--trust max-stall=off,max-stall-ttft=off,max-stall-gap=off,max-lag=off,max-lag-p50=off,max-lag-drift=off,max-cpu=off,max-gc-pause=off")
 	for _, c := range walkLines {
 		args := strings.Fields(real.Replace(c.line))
-		shapes := map[int][]string{60: nil, 80: nil, 120: nil}
-		if cmd, _, err := rootCommand(nil).Find(args); err == nil && cmd.Flags().Lookup("details") != nil {
-			shapes[60] = []string{"--details"}
-		}
-		for width, mode := range shapes {
+		cmd, _, err := rootCommand(nil).Find(args)
+		hasDetails := err == nil && cmd.Flags().Lookup("details") != nil
+		for _, width := range []int{60, 80, 120} { // what makes runs makes them for the first, and reads them for the others
+			var mode []string
+			if width == 60 && hasDetails {
+				mode = []string{"--details"}
+			}
 			t.Setenv("COLUMNS", strconv.Itoa(width))
 			out, errs, code := reprise(t, slices.Concat(args, mode)...)
 			shown := fmt.Sprintf("%s %s at %d columns: exit code %d\n%s%s", c.line, mode, width, code, out, errs)
