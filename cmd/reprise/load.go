@@ -90,7 +90,7 @@ func noWorkload(name string) error {
 		strings.Join(datasets.Workloads(), ", "))
 }
 
-// specOf is the specification of what a command sends; nil where that is a file of rows.
+// specOf reads the specification of a command's load. It is nil where the load is a file of rows.
 func specOf(made *flags.Made, arg string, requests int64) (*spec.Spec, error) {
 	if made.Given() {
 		return made.Spec(requests)
@@ -160,10 +160,12 @@ func (p *promptFile) raw() string { return rawName(p.rows()) }
 
 // open imports the file, with lengths by the tokenizer of the run. Prompts without times get some
 // where the load replaces them; else the error is errNoTimes.
-func (p *promptFile) open(cmd *cobra.Command, tokenizer string, paced bool) (*trace.Trace, error) {
+//
+// Once both files are open they lose their names, so that a run that is killed leaves no text behind.
+func (p *promptFile) open(cmd *cobra.Command, tokenizer string, paced bool) (*trace.Trace, *anonymize.RawText, error) {
 	files, err := logFiles(cmd, []string{p.path})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var f importFlags
 	f.register(new(cobra.Command)) // sets the defaults
@@ -173,9 +175,18 @@ func (p *promptFile) open(cmd *cobra.Command, tokenizer string, paced bool) (*tr
 			err = cli.Usagef("%[1]s has no text to send, only lengths. Make a workload of it: "+
 				"reprise import %[1]s -o w.parquet, then reprise replay w.parquet", p.path)
 		}
-		return nil, err
+		return nil, nil, err
 	}
-	return trace.Open(p.rows())
+	w, err := trace.Open(p.rows())
+	if err != nil {
+		return nil, nil, err
+	}
+	raw, err := anonymize.OpenRaw(p.raw(), w.Meta)
+	if err != nil {
+		return nil, nil, errors.Join(err, w.Close())
+	}
+	p.remove()
+	return w, raw, nil
 }
 
 // quietly is a command with nothing on stderr, for a step that another sums up.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -268,5 +269,35 @@ func TestResultsHaveAFreeName(t *testing.T) {
 			t.Errorf("%s, want %s", got, want)
 		}
 		writeFiles(t, map[string]string{want: ""})
+	}
+}
+
+// A replay of a file of prompts that is killed once it sends leaves no text of them behind.
+func TestKilledPromptsLeaveNoText(t *testing.T) {
+	long(t)
+	dir := t.TempDir()
+	file := filepath.Join(dir, "prompts.jsonl")
+	if err := os.WriteFile(file, []byte(strings.Repeat(`{"prompt":"one two three"}`+"\n", 500)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	url, sent := wire(t)
+	spill := t.TempDir()
+	cmd := child(t, "replay", file, "--rate", "20", "--url", url, "-o", filepath.Join(dir, "r.parquet"), "--quiet")
+	cmd.Env = append(cmd.Env, "TMPDIR="+spill)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for len(sent()) < 10 {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err == nil {
+		t.Error("the run was over before it was killed")
+	}
+	left, err := os.ReadDir(spill)
+	if err != nil || len(left) > 0 {
+		t.Errorf("%v: it left %v", err, left)
 	}
 }

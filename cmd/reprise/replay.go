@@ -83,7 +83,7 @@ func (f *replayCommandFlags) run(cmd *cobra.Command, arg string) error {
 			return err
 		}
 		defer prompts.remove()
-		f.SendText(prompts.raw())
+		f.SendText(prompts.raw(), nil)
 	}
 	f.paceLoad(prompts.given())
 	if err := f.Settle(); err != nil {
@@ -146,7 +146,12 @@ func (f *replayCommandFlags) paceLoad(prompts bool) {
 func (f *replayCommandFlags) open(cmd *cobra.Command, arg string, prompts *promptFile) (*trace.Trace, error) {
 	switch paced := f.Load.Paced(); {
 	case prompts.given():
-		w, err := prompts.open(cmd, f.Prompts.Tokenizer, paced)
+		w, raw, err := prompts.open(cmd, f.Prompts.Tokenizer, paced)
+		f.SendText(prompts.raw(), raw)
+		if err == nil {
+			cli.Notef(cmd, "cache: the prompts are sent as they are, so that a server that had them before is faster: "+
+				"empty its cache before a run that is to be compared")
+		}
 		if errors.Is(err, errNoTimes) {
 			err = cli.Usagef("%s has no times: say how fast its prompts are sent, such as --rate 4 or --concurrency 10",
 				arg)

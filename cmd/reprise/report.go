@@ -399,7 +399,7 @@ func (f *reportFlags) writePage(runs ...report.Named) error {
 	return trace.WriteFile(f.HTML, trace.TierMode(report.Tier(runs)), report.Overlay(runs).Write)
 }
 
-// severalRuns opens the directory that the one argument names; nil where it is a file, or has a single run.
+// severalRuns opens the directory that the one argument names. It is nil for a file and for a single run.
 func severalRuns(args []string) (*bench.Experiment, error) {
 	if len(args) != 1 {
 		return nil, nil

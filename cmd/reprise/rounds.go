@@ -213,7 +213,7 @@ func (f *roundFlags) plan(cmd *cobra.Command, workload string, recorded map[stri
 	return p, nil
 }
 
-// storedPlan is the plan by which the rounds of an experiment are judged; nil where it has none.
+// storedPlan reads the plan that judges the rounds of an experiment. It is nil where the experiment has no plan.
 func storedPlan(e *bench.Experiment) (*compare.Plan, error) {
 	if e.Command != "compare" || len(e.Design) == 0 {
 		return nil, nil

@@ -23,8 +23,7 @@ type Made struct {
 	turns    string // --turns
 }
 
-// madeRequests is how many requests are made where no flag says it. It is that of the
-// built-in workloads.
+// madeRequests is the number of requests where no flag gives one. Built-in workloads have as many.
 const madeRequests = 1000
 
 // Register adds the flags. It comes after --output-tokens of a command that has one for
@@ -42,7 +41,7 @@ func (f *Made) Register(cmd *cobra.Command) {
 		"`tokens` before --input-tokens in each prompt, which prompts have in common")
 	rest.IntVar(&f.prefixes, "prefixes", 1, "how many different shared prefixes there are")
 	rest.StringVar(&f.turns, "turns", "",
-		"`number` of turns of a session, of which each holds all before it and adds --input-tokens")
+		"`number` of turns of a session; each turn repeats the turns before it and adds --input-tokens")
 }
 
 // Given tells whether the flags stand for a workload.
@@ -100,8 +99,8 @@ func (f *Made) outputs() string { return f.fl.Lookup("output-tokens").Value.Stri
 // Turns tells whether the requests come in sessions.
 func (f *Made) Turns() bool { return f.turns != "" }
 
-// Spec is what the flags describe: so many requests, or 1,000 for 0. Its arrivals stand for
-// those that a load has of its own.
+// Spec is what the flags describe: so many requests, or 1,000 for 0. The load replaces
+// its arrivals.
 func (f *Made) Spec(requests int64) (*spec.Spec, error) {
 	s := &spec.Spec{Name: f.Name(), Requests: cmp.Or(requests, madeRequests), Arrivals: "burst"}
 	for _, length := range []struct{ flag, text string }{

@@ -15,14 +15,14 @@ var verbatimExcludes = []string{"token-ids", "corpus", "verify", "check-determin
 // HasText tells whether the source's own text is sent.
 func (f *Replay) HasText() bool { return f.verbatim != "" }
 
-// SendText sends the text of a raw file.
-func (f *Replay) SendText(raw string) { f.verbatim = raw }
+// SendText sends the text of a raw file. Where it is open already, its name may be gone.
+func (f *Replay) SendText(name string, raw *anonymize.RawText) { f.verbatim, f.raw = name, raw }
 
 // openRaw opens the raw file, and checks that it belongs to the workload. It is nil
 // where prompts are made.
 func (f *Replay) openRaw(w *trace.Trace) (*anonymize.RawText, error) {
-	if f.verbatim == "" {
-		return nil, nil
+	if f.verbatim == "" || f.raw != nil {
+		return f.raw, nil
 	}
 	raw, err := anonymize.OpenRaw(f.verbatim, w.Meta)
 	if err != nil {
