@@ -69,11 +69,11 @@ type fileCondition struct {
 
 // fileTotals are what a sample adds up to.
 type fileTotals struct {
-	Requests        int   `yaml:"requests"`
-	InputTokens     int64 `yaml:"input_tokens"`
-	CachedTokens    int64 `yaml:"cached_tokens"`
-	OutputTokens    int64 `yaml:"output_tokens"`
-	ReasoningTokens int64 `yaml:"reasoning_tokens"`
+	Requests        int `yaml:"requests"`
+	InputTokens     int `yaml:"input_tokens"`
+	CachedTokens    int `yaml:"cached_tokens"`
+	OutputTokens    int `yaml:"output_tokens"`
+	ReasoningTokens int `yaml:"reasoning_tokens"`
 }
 
 // countsOfUsage are the ways in which counts may be meant.

@@ -36,9 +36,9 @@ func TestFormatFiles(t *testing.T) {
 
 func totalsOf(entries []trace.Entry) fileTotals {
 	t := fileTotals{Requests: len(entries)}
-	add := func(to *int64, n *int32) {
+	add := func(to *int, n *int32) {
 		if n != nil {
-			*to += int64(*n)
+			*to += int(*n)
 		}
 	}
 	for i := range entries {

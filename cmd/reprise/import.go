@@ -42,40 +42,6 @@ func importCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import LOG... -o TRACE",
 		Short: "Turn a log into a trace, without its text",
-		Long: `Import turns a log or a public trace into a trace: when each request arrived and how
-large it was, with keyed ids of its prefix blocks instead of its text.
-
-A log is a file, a directory, a quoted pattern such as 'logs/*.jsonl.gz', or - for stdin,
-plain, gzip or zstd. Several files are one source. Its format is detected by content.
-
-For a log of another format, import lists its fields and proposes a --map; --inspect does
-that for any log.` + flags.ListsBegin + `
-
-Formats:
-` + cli.HelpList(datasets.Formats(), 18, func(f datasets.Format) (string, string) { return f.Name, f.About }) + `
-To export the spend logs of a LiteLLM gateway, run this in psql on its database:
-
-  ` + strings.ReplaceAll(datasets.LiteLLMQuery(), "\n", "\n  ") + `
-
---capture-begin and --capture-end declare when the source was recorded, such as the times
-at which its file was rotated, not those of its first and last request. Times of the trace
-then count from the begin; tiers partner and public need this. The end is exclusive, and
-a request outside stops the import. Both are dates, in the zone of --tz if they have
-none, or durations such as 0s and 1h if the source has no dates.
-
---shard i/n imports one of n shares of the files, under a key that all shards have
-(--key-file). merge --finish makes of all shards the trace that one process would make.
-
-A source without times, such as ShareGPT, needs --arrivals for the starts of its sessions.
-Each later turn follows after --service and --think.
-
-An arrival process is one of
-
-` + cli.Wrapped(arrival.ProcessForms()) + `
-
-A distribution, for --service and --think, is one of
-
-` + cli.Wrapped(arrival.DistForms()),
 		Example: `  reprise import mooncake_conversation.jsonl -o t.parquet
   reprise import sharegpt.json --arrivals poisson:2 --think lognormal:20s,1 -o t.parquet
   reprise import sharegpt.json --arrivals onoff:10,on=30s,off=2m -o t.parquet
@@ -117,7 +83,50 @@ A distribution, for --service and --think, is one of
 		},
 	}
 	f.register(cmd)
+	cmd.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		cmd.Long = importText()
+		cmd.Root().HelpFunc()(cmd, args)
+	})
 	return cmd
+}
+
+// importText is what import does, and its long lists. It is made when somebody asks, since the files of
+// formats take milliseconds to read.
+func importText() string {
+	return `Import turns a log or a public trace into a trace: when each request arrived and how
+large it was, with keyed ids of its prefix blocks instead of its text.
+
+A log is a file, a directory, a quoted pattern such as 'logs/*.jsonl.gz', or - for stdin,
+plain, gzip or zstd. Several files are one source. Its format is detected by content.
+
+For a log of another format, import lists its fields and proposes a --map; --inspect does
+that for any log.` + flags.ListsBegin + `
+
+Formats:
+` + cli.HelpList(datasets.Formats(), 18, func(f datasets.Format) (string, string) { return f.Name, f.About }) + `
+To export the spend logs of a LiteLLM gateway, run this in psql on its database:
+
+  ` + strings.ReplaceAll(datasets.LiteLLMQuery(), "\n", "\n  ") + `
+
+--capture-begin and --capture-end declare when the source was recorded, such as the times
+at which its file was rotated, not those of its first and last request. Times of the trace
+then count from the begin; tiers partner and public need this. The end is exclusive, and
+a request outside stops the import. Both are dates, in the zone of --tz if they have
+none, or durations such as 0s and 1h if the source has no dates.
+
+--shard i/n imports one of n shares of the files, under a key that all shards have
+(--key-file). merge --finish makes of all shards the trace that one process would make.
+
+A source without times, such as ShareGPT, needs --arrivals for the starts of its sessions.
+Each later turn follows after --service and --think.
+
+An arrival process is one of
+
+` + cli.Wrapped(arrival.ProcessForms()) + `
+
+A distribution, for --service and --think, is one of
+
+` + cli.Wrapped(arrival.DistForms())
 }
 
 func (f *importFlags) register(cmd *cobra.Command) {

@@ -243,12 +243,12 @@ func (n Node) Source() []byte {
 	return []byte(above + strings.Join(lines[line-1:end], "\n") + "\n")
 }
 
-// Decode fills a struct by its yaml tags from the whole document. It refuses keys
-// that the struct does not have. The library cuts the fraction off a number that
-// is for a whole one: [Node.Walk] can refuse it first.
+// Decode fills a struct by its yaml tags. It refuses keys that the struct does not have.
+// The library cuts the fraction off a number that is for a whole one: [Node.Walk] can
+// refuse it first.
 func (n Node) Decode(into any) error {
-	err := yaml.NewDecoder(bytes.NewReader(n.text), yaml.Strict(), typed(quantity.Duration),
-		typed(quantity.Count)).Decode(into)
+	err := yaml.NewDecoder(bytes.NewReader(nil), yaml.Strict(), typed(quantity.Duration),
+		typed(quantity.Count)).DecodeFromNode(n.node, into)
 	if err == nil {
 		return nil
 	}
