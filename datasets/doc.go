@@ -98,14 +98,12 @@
 //     calls of tools; messages and replies made of turns
 //   - chat_dataset.go: chats, data sets of whole chats in all these forms, told from requests
 //   - chat_wildchat.go: wildchat and lmsys, conversations as Parquet or JSON lines
-//   - trace_azure.go: azure-2023, azure-2024 and azure-2025: times, lengths, images
 //   - trace_bailian.go: bailian, the Qwen usage traces: 16-token blocks, chat_id and
 //     parent_chat_id, turns
 //   - trace_baseten.go: baseten, completion traces: total_hashes chained to block ids,
 //     cancelled requests
 //   - trace_blis.go: blis, TraceV2 of a simulator: CSV with a YAML header, prefix groups,
 //     rounds, chunk times
-//   - trace_burstgpt.go: burstgpt: seconds, lengths, failures as empty responses, log type
 //   - trace_dynamo.go: dynamo and aiperf, rows of Mooncake's kind with sessions: delays,
 //     wait_for, tool waits, rows that hold a whole context or only what is new
 //   - trace_dynamo_requests.go: dynamo-requests, Dynamo's own request trace: hashes, agents

@@ -39,7 +39,7 @@ type Format struct {
 }
 
 // fromDocumentation is in [Format].Tried of a format whose reader no real file has tried.
-const fromDocumentation = "from documentation, not yet seen on a real file"
+const fromDocumentation = "from documentation"
 
 // A recordsOpener decodes records of JSON.
 type recordsOpener func(in record.Reader, o Options, s *Source) decoder

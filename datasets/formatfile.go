@@ -2,7 +2,6 @@ package datasets
 
 import (
 	"bufio"
-	"cmp"
 	"embed"
 	"fmt"
 	"maps"
@@ -31,7 +30,7 @@ const formatFileName = "format-file"
 // formatFile is a format as a file has it. docs/formats.md has the keys.
 type formatFile struct {
 	About  string   `yaml:"about"`  // what it is, in a line
-	Tried  string   `yaml:"tried"`  // on which real files; empty for none
+	Tried  string   `yaml:"tried"`  // on which real files, or [fromDocumentation]
 	Keys   []string `yaml:"keys"`   // paths that every record has, or columns: it is recognised by them
 	Calls  string   `yaml:"calls"`  // list in a record that holds the calls
 	Unpack []string `yaml:"unpack"` // paths of JSON in strings
@@ -55,6 +54,9 @@ type formatFile struct {
 	Only   []fileCondition `yaml:"only"`   // records that are calls of a model
 	Drop   []fileCondition `yaml:"drop"`   // records that reached no model
 	Refuse []fileCondition `yaml:"refuse"` // records that stop the reading
+	Failed []fileCondition `yaml:"failed"` // records of calls that failed
+
+	Required []string `yaml:"required"` // targets of every record, which is then read as it stands
 
 	Sample string      `yaml:"sample"` // a record or more
 	Totals *fileTotals `yaml:"totals"` // of the sample
@@ -93,6 +95,7 @@ type formatCode struct {
 	made  map[string]string // names that show makes, and what it makes them from
 	show  func(v row.View)
 	match func(r row.Row) bool                                              // what a record must be beside its keys
+	cells func(r row.Row) bool                                              // what one of the first rows of CSV must be
 	lines func(in *bufio.Reader, tell *fault.Notes) record.Reader           // of a text log, as records
 	also  func(head []byte) bool                                            // tells another form of it
 	join  func(in row.Reader, fields Mapping, tell *fault.Notes) row.Reader // puts rows together
@@ -143,6 +146,9 @@ func parseFormat(name string, text []byte, code formatCode) (d declaredFormat, t
 		return d, nil, fault("time_unit", "%q: want s, ms, us or ns", f.TimeUnit)
 	case f.TimeIs != "" && f.TimeIs != "start" && f.TimeIs != "end":
 		return d, nil, fault("time_is", "%q: want start or end", f.TimeIs)
+	case f.Required != nil && f.settles():
+		return d, nil, fault("required", "records that all have some targets are read as they stand: leave out calls, "+
+			"unpack, usage, counts, times, time_is, spans, only, drop and refuse")
 	case f.Map["time"] == "":
 		return d, nil, fault("map", "it maps no time: when a request arrived, such as time: created_at")
 	}
@@ -163,10 +169,15 @@ func parseFormat(name string, text []byte, code formatCode) (d declaredFormat, t
 			return d, nil, fault("map."+of, "it has no path")
 		}
 	}
+	for i, name := range f.Required {
+		if fields[name] == nil {
+			return d, nil, fault(fmt.Sprintf("required[%d]", i), "%q is not in the map", name)
+		}
+	}
 
 	d = declaredFormat{
 		name: strings.TrimSuffix(path.Base(name), ".yaml"), about: f.About, example: strings.TrimSuffix(f.Sample, "\n"),
-		tried: cmp.Or(f.Tried, fromDocumentation), keys: f.Keys, packed: f.Unpack,
+		tried: f.Tried, keys: f.Keys, packed: f.Unpack, required: f.Required, failed: conditionsOf(f.Failed),
 		fields: fields, usage: pathsOf(f.Usage), counts: counts, unit: unit, ended: f.TimeIs == "end",
 		times: row.Latencies{Start: pathsOf(f.Times.Start), First: pathsOf(f.Times.FirstToken),
 			End: pathsOf(f.Times.End)},
@@ -178,6 +189,12 @@ func parseFormat(name string, text []byte, code formatCode) (d declaredFormat, t
 		d.members = [][]string{strings.Split(f.Calls, "[].")}
 	}
 	return d, f.Totals, nil
+}
+
+// settles reports whether a record shows its entry only after some work.
+func (f *formatFile) settles() bool {
+	return f.Calls != "" || f.Usage != "" || f.Counts != "" || f.TimeIs != "" || f.Times.Start+f.Times.End != "" ||
+		f.Spans.Span != "" || len(f.Unpack)+len(f.Only)+len(f.Drop)+len(f.Refuse) > 0
 }
 
 // targets are the columns that the format fills in, sorted.
@@ -213,7 +230,10 @@ var declaredFormats = sync.OnceValue(func() []declaredFormat {
 	all := []declaredFormat{apiLog(), harLog()}
 	files, _ := embeddedFormats.ReadDir("formats")
 	for _, file := range files {
-		if d, _, err := embeddedFormat(file.Name()); err == nil {
+		switch d, _, err := embeddedFormat(file.Name()); {
+		case err == nil && d.cells != nil: // before one of the same columns
+			all = append([]declaredFormat{d}, all...)
+		case err == nil:
 			all = append(all, d)
 		}
 	}

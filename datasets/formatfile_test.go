@@ -70,9 +70,11 @@ counts: exclusive
 time_is: end
 drop:
   - {path: cached, values: true, why: answers of our own cache were left out}
+failed:
+  - {path: broke, values: '*'}
 `
 	const log = `{"batch":{"items":[{"at":"2026-01-02T03:04:07Z","took":2000,"model":"m","conv":"a","answer":"{\"usage\":{\"input_tokens\":20,\"cache_read_input_tokens\":100,\"out\":7}}"},` +
-		`{"at":"2026-01-02T03:04:09Z","took":1000,"what":{"model":"n"},"conv":"a","answer":{"usage":{"input_tokens":30,"cache_read_input_tokens":120,"out":8}}},` +
+		`{"at":"2026-01-02T03:04:09Z","took":1000,"what":{"model":"n"},"broke":1,"conv":"a","answer":{"usage":{"input_tokens":30,"cache_read_input_tokens":120,"out":8}}},` +
 		`{"at":"2026-01-02T03:04:09Z","took":1,"cached":true,"answer":{"usage":{"input_tokens":9,"out":9}}}]}}` + "\n"
 	own, err := ReadFormat("mine.yaml", []byte(mine))
 	if err != nil {
@@ -86,10 +88,31 @@ drop:
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	first := entries[0]
-	if first.Time.Format(time.RFC3339) != "2026-01-02T03:04:05Z" || first.Model.Reveal() != "m" || entries[1].Model.Reveal() != "n" || first.Session.Reveal() != "a" {
+	if first.Time.Format(time.RFC3339) != "2026-01-02T03:04:05Z" || first.Model.Reveal() != "m" || entries[1].Model.Reveal() != "n" || first.Session.Reveal() != "a" ||
+		first.Status == trace.StatusFailed || entries[1].Status != trace.StatusFailed {
 		t.Errorf("the first is %v", first)
 	}
 	wantNote(t, info, "answers of our own cache were left out: 1")
+}
+
+// A record without a target that all have is at fault where it stands, whatever it is written in, and counts that no
+// usage could have are taken as they stand. Calls fail by any value.
+func TestRequiredTargets(t *testing.T) {
+	own, err := ReadFormat("mine.yaml", []byte("map: {time: at, input_tokens: in, output_tokens: out, cached_tokens: hit}\n"+
+		"time_unit: ms\nrequired: [input_tokens]\nfailed: [{path: code, values: 500 503}]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for log, bad := range map[string]string{
+		"at,in,out,hit,code\n5,10,1,20,200\n6.5,11,,,503\n7,,1,2,200\n":                                               "log:4:1: input_tokens is missing",
+		`{"at":5,"in":10,"out":1,"hit":20,"code":200}` + "\n" + `{"at":6.5,"in":11,"code":"503"}` + "\n" + `{"at":7}`: "log:3:1: input_tokens is missing",
+	} {
+		got, info := summaries(t, log, Options{Own: own, MaxBad: 1})
+		if want := "5ms in=10 out=1 cached=20|6.5ms in=11 failed"; got != want || info.Bad != 1 || info.FirstBad[0].Error() != bad {
+			t.Errorf("%s\n%s\n%v", got, want, info.FirstBad)
+		}
+	}
+	wantBad(t, "at,in,out\n5,x,1\n", Options{Own: own}, "log:2:3: input_tokens: want a whole number")
 }
 
 // What is wrong with a file is said with its line and column.
@@ -101,6 +124,8 @@ func TestFaultsOfFormatFiles(t *testing.T) {
 		"map: {time: t}\ntime_is: begin\n":                        `m.yaml:2:1: "begin": want start or end`,
 		"map: {time: t}\ntime_unit: h\n":                          `m.yaml:2:1: "h": want s, ms, us or ns`,
 		"map: {time: t, model: ' | '}\n":                          "m.yaml:1:16: it has no path",
+		"map: {time: t}\nrequired: [model]\n":                     `m.yaml:2:12: "model" is not in the map`,
+		"map: {time: t}\nusage: u\nrequired: [time]\n":            "m.yaml:3:1: records that all have some targets are read as they stand: leave out calls",
 		"map: {time: t}\nkey: [a]\n":                              "did you mean keys?",
 		"map: {time: t}\nonly: [{paths: a, values: b}]\n":         "did you mean path?",
 		"map: [time]\n":                                           "m.yaml:1:",

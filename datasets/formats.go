@@ -40,8 +40,7 @@ func listFormats() []Format {
 		sweAgentFormat(), aiderFormat(),
 		// Traces. A dialect comes before the format whose fields it extends.
 		dynamoRequestsFormat(), aiperfFormat(), dynamoFormat(), bailianFormat(), mooncakeFormat(), evalscopeFormat(),
-		azure2025Format(), azure2024Format(), azureFormat(), burstGPTFormat(), wekaFormat(), trtllmFormat(),
-		rolloutsFormat(), trieFormat(),
+		wekaFormat(), trtllmFormat(), rolloutsFormat(), trieFormat(),
 		// Logs of gateways, engines and observers.
 		vllmLogFormat(), batchFormat(), otelFormat(), sagemakerFormat(), litellmLogFormat(), langfuseFormat(),
 		litellmSpendFormat(), gatewayCSVFormat(),

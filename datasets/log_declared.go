@@ -3,6 +3,7 @@ package datasets
 import (
 	"bufio"
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"reprise/datasets/internal/sniff"
 	"reprise/datasets/internal/stamp"
 	"reprise/datasets/internal/talk"
+	"reprise/trace"
 	tokenusage "reprise/trace/usage"
 )
 
@@ -35,8 +37,11 @@ type declaredFormat struct {
 	only   []condition   // of records that are calls of a model
 	drop   []condition   // of records that reached no model
 	refuse []condition   // of records that stop the reading
+	failed []condition   // of records of calls that failed
 	ended  bool          // the time is that of the end, or of the writing after it
 	unit   time.Duration // of times that are numbers and do not tell theirs by their size
+
+	required []string // targets of every record, which is then read as it stands; nil for others
 
 	formatCode
 }
@@ -50,14 +55,29 @@ type condition struct {
 
 func (c condition) holds(r row.Row) bool {
 	v, ok := r.Value(c.path)
+	return ok && c.isOf(v)
+}
+
+// isOf reports whether it holds for a value at its path.
+func (c condition) isOf(v any) bool {
 	if flag, isFlag := v.(bool); isFlag {
 		v = map[bool]string{true: "true", false: "false"}[flag]
 	}
 	text := strings.ToLower(strings.Trim(row.Plain(v), `"`))
 	if c.values == "*" {
-		return ok && strings.Trim(text, "0-") != "" && text != "false" && text != "none"
+		return strings.Trim(text, "0-") != "" && text != "false" && text != "none"
 	}
-	return ok && slices.Contains(strings.Fields(strings.ToLower(c.values)), text)
+	return slices.Contains(strings.Fields(strings.ToLower(c.values)), text)
+}
+
+// field fails the calls of the records for which the condition holds.
+func (c condition) field() field {
+	return field{paths: []string{c.path}, target: target{name: "failed", set: func(b *builder, v any) string {
+		if c.isOf(v) {
+			b.Entry.Status = trace.StatusFailed
+		}
+		return ""
+	}}}
 }
 
 // noteEndTimes is said of formats whose records have the time at which they were written.
@@ -79,6 +99,9 @@ func (d declaredFormat) format() Format {
 	for _, c := range slices.Concat(d.only, d.drop, d.refuse) {
 		reads = append(reads, fieldAt(c.path, "", decides))
 	}
+	for _, c := range d.failed {
+		reads = append(reads, fieldAt(c.path, "status", ""))
+	}
 	for _, path := range d.packed {
 		reads = append(reads, fieldAt(path, "", packed))
 	}
@@ -99,7 +122,8 @@ func (d declaredFormat) format() Format {
 		Name: d.name, About: d.about, Example: d.example, Tried: d.tried,
 		reads: reads, timed: true, dated: true, csv: true,
 		detect: func(head *sniff.Sample) bool {
-			return detectRecord(head) || d.also != nil && d.also(head.Bytes) || len(d.keys) > 0 && columns(head)
+			return detectRecord(head) || d.also != nil && d.also(head.Bytes) ||
+				len(d.keys) > 0 && columns(head) && (d.cells == nil || sniff.AnyRow(head, d.cells))
 		},
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
 			if d.lines != nil && !row.IsParquet(head) && d.also(head) {
@@ -125,7 +149,7 @@ func (d declaredFormat) usageOrigins() (paths []string) {
 // parquet makes the kind of Parquet file that has the format's keys as columns.
 func (d declaredFormat) parquet() parquetKind {
 	hasKeys := func(has func(column string) bool) bool {
-		return len(d.keys) > 0 && !slices.ContainsFunc(d.keys, func(key string) bool { return !has(key) })
+		return len(d.keys) > 0 && d.cells == nil && !slices.ContainsFunc(d.keys, func(key string) bool { return !has(key) })
 	}
 	return parquetKind{d.format(), hasKeys, rowsOpener(d.open).parquet}
 }
@@ -148,21 +172,41 @@ func (d declaredFormat) open(all, first row.Reader, o Options, s *Source) (decod
 		}
 		return &spanCalls{in: in, show: view, of: d.spans.of, known: known, tell: tell}
 	}
-	decoder, err := newMappedDecoder(calls(all, &s.spans, &s.notes), calls(first, &knownSpans{}, new(fault.Notes)),
-		d.fields.readBy(), o, s)
+	in, ahead, read := calls(all, &s.spans, &s.notes), calls(first, &knownSpans{}, new(fault.Notes)), d.fields.readBy()
+	if d.required != nil {
+		in, ahead, read = all, first, d.fields
+		if table, isCSV := all.(*row.CSV); isCSV {
+			read = d.columnsIn(table.Names())
+			if err := needColumns(table.Names(), read, nil, o); err != nil {
+				return nil, err
+			}
+		}
+	}
+	decoder, err := newMappedDecoder(in, ahead, read, o, s)
 	if err != nil {
 		return nil, err
+	}
+	require(decoder.fields, d.required...)
+	for _, c := range d.failed {
+		decoder.fields = append(decoder.fields, c.field())
 	}
 	if o.Own != nil && len(s.absent) == 0 {
 		for target, paths := range d.fields {
 			s.absent.mapped(target, target, strings.Join(paths, " | "), target+" in the map of the format", paths)
 		}
 	}
-	decoder.clock.Usual = d.unit
+	decoder.clock.Usual, decoder.clock.Always = d.unit, d.unit != 0
 	if decoder.timing = withTimes; d.ended {
 		s.notes.SayOnce(noteEndTimes)
 	}
 	return decoder, nil
+}
+
+// columnsIn are the targets whose columns a table has, and those that it must have: the format is known by them.
+func (d declaredFormat) columnsIn(names []string) Mapping {
+	read := maps.Clone(d.fields)
+	maps.DeleteFunc(read, func(_ string, paths []string) bool { return !sniff.Any(append(names, d.keys...), paths...) })
+	return read
 }
 
 // readBy is the mapping by which a view of the declared one is read.

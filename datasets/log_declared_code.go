@@ -8,6 +8,7 @@ import (
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/record"
 	"reprise/datasets/internal/row"
+	"reprise/datasets/internal/stamp"
 )
 
 // codeOfFormats is the code of formats that need more than a mapping, by name.
@@ -28,6 +29,7 @@ var codeOfFormats = map[string]formatCode{
 		},
 		whole: []string{"tables", "CorrelationId", "SequenceNumber"},
 	},
+	"azure-2024": {match: hasZone, cells: hasZone},
 	"bedrock": {
 		made: map[string]string{"made_ttft": "output.outputBodyJson", "made_e2e": "output.outputBodyJson"},
 		show: showBedrockStream,
@@ -58,6 +60,12 @@ var codeOfFormats = map[string]formatCode{
 			"made_request": "request_payload"},
 		show: showVertex,
 	},
+}
+
+// hasZone tells the Azure traces of 2024 from those of 2023.
+func hasZone(r row.Row) bool {
+	at, _ := row.TimeAt(r, []string{"TIMESTAMP"})
+	return at.Style == stamp.Zoned
 }
 
 // isLMCacheTrace tells a record that has its four keys and no other.

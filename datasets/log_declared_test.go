@@ -41,6 +41,10 @@ func TestDeclaredExamples(t *testing.T) {
 		"envoy-ai-gateway": at + ".1s session=s1 model=m in=900 out=40 ok e2e=1.9s",
 		"azure-apim":       at + ".1s model=m in=900 out=40 stream=true",
 		"bedrock":          at + "s user=a model=m in=900 out=40 cached=640",
+		"azure-2023":       "472266h17m3.97996s in=4808 out=10",
+		"azure-2024":       "476472h0m0.00993s in=2162 out=5",
+		"azure-2025":       "480276h0m0.269s in=1180 out=42 images=1",
+		"burstgpt":         "5s model=ChatGPT class=Conversation log in=472 out=18",
 		"vertex":           "490923h4m7s model=m in=900 out=40 cached=640 reasoning=12",
 	}
 	var formats []Format

@@ -134,6 +134,7 @@ var targets = []target{
 		countTo(func(b *builder) **int32 { return &b.Entry.Cached })},
 	{"reasoning_tokens", "reasoning tokens in the output",
 		countTo(func(b *builder) **int32 { return &b.Entry.Reasoning })},
+	{"images", "images in the prompt", countTo(func(b *builder) **int32 { return &b.Entry.Images })},
 	{"user", "end user or tenant", textTo(func(b *builder) *trace.Text { return &b.Entry.User })},
 	{"session", "conversation", idTo(func(b *builder) (*string, *trace.Text) { return &b.session, &b.Entry.Session })},
 	{"model", "model", textTo(func(b *builder) *trace.Text { return &b.Entry.Model })},

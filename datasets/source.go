@@ -138,7 +138,8 @@ func (s *Source) readAs(f Format, o Options) {
 		}
 	}
 	if f.Tried == fromDocumentation {
-		s.notes.SayOnce("the reader of this format is " + fromDocumentation + ": check the totals")
+		s.notes.SayOnce("the reader of this format is " + fromDocumentation +
+			", not yet seen on a real file: check the totals")
 	}
 }
 

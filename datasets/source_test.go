@@ -210,10 +210,7 @@ func TestFormatsReadTheirExamples(t *testing.T) {
 	}
 	for _, f := range Formats() {
 		in := f.Example
-		switch f.Name {
-		case "azure-2023":
-			in = "TIMESTAMP,ContextTokens,GeneratedTokens\n" + in
-		case "csv":
+		if f.Name == "csv" {
 			in += "\n1,2,3"
 		}
 		if f.open == nil || f.Name == "parquet" {
@@ -239,7 +236,7 @@ func TestUsageErrors(t *testing.T) {
 		"share":                {`{"prompt":""}`, Options{MaxBad: 2}, "from 0 to 1"},
 		"unit":                 {`{"prompt":""}`, Options{TimeUnit: "min"}, "want s, ms, us or ns"},
 		"unit without times":   {`[]`, Options{Format: "sharegpt", TimeUnit: "s"}, "--time-unit"},
-		"unit of dates":        {"", Options{Format: "azure-2023", TimeUnit: "s"}, "--time-unit"},
+		"unit of dates":        {"", Options{Format: "litellm-spend", TimeUnit: "s"}, "--time-unit"},
 		"map of fixed format":  {`{}`, Options{Format: "mooncake", Map: mapping}, "--map"},
 		"jsonl without map":    {`{}`, Options{Format: "jsonl"}, "targets: time, input_tokens"},
 		"csv without map":      {`{}`, Options{Format: "csv"}, "--map"},

@@ -42,7 +42,7 @@ func TestBurstGPTFaults(t *testing.T) {
 	} {
 		wantBad(t, head+row+"\n", Options{}, want)
 	}
-	wantBad(t, "Timestamp,Request tokens,Response tokens\n5,1,1\n", Options{}, "log:1:1: the header has no column for")
+	wantBad(t, "Timestamp,Request tokens,Response tokens\n5,1,1\n", Options{Format: "burstgpt"}, "log:1:1: the header has no column for")
 	wantBad(t, head+"0,m,1,1,1,x,\n10500000,m,1,1,1,x,\n", Options{}, "log:3:1: in the unit s the times up to here span more than 60 days")
 	reads(t, head+"0,m,1,1,1,x,\n10500000,m,1,1,1,x,\n", Options{AllowLongSpan: true}, "0s model=m class=x in=1 out=1", "2916h40m0s model=m class=x in=1 out=1")
 }

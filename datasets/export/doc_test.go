@@ -34,8 +34,8 @@ func TestFormatsDoc(t *testing.T) {
 const ownLogPage = `
 ## Your own log
 
-A log need not be unpacked from what it came in: gzip and zstd, the lines of a container as docker
-(~json-file~), the CRI or a shipper wrote them, split ones put together, and events of CloudWatch
+A log need not be unpacked: gzip and zstd, the lines of a container as docker (~json-file~), the CRI
+or a shipper wrote them, split ones put together, and events of CloudWatch
 are read as what the program wrote. NaN and Infinity, as Python writes them into JSON, are null.
 A text log of a server that holds no requests is refused, with the flag that logs them.
 
@@ -43,7 +43,7 @@ When no format fits, ~reprise import FILE~ lists the fields that it found and en
 command to paste. ~import --inspect FILE~ shows the same for any log; ~--json~ makes it
 JSON. No text is printed: only numbers, dates and lengths. The command is tried on the
 first 1,000 requests, of which nothing is kept: their times and their tokens, by usage and
-by text, are shown. Where it would fail, the reason stands in its place.
+by text, are shown, or why it would fail.
 
 ~~~
 $ reprise import requests.csv
@@ -95,7 +95,7 @@ separated by commas. A path leads into JSON that a column or a field holds as a 
 ## A format of your own
 
 What ~--map~ cannot say, a file can: ~import --inspect LOG -o mine.yaml~ writes one to begin with, and
-~import LOG --format mine.yaml~ reads by it. The files in [datasets/formats](../datasets/formats) are written in the same way.
+~import LOG --format mine.yaml~ reads by it.
 
 ~~~yaml
 about: our gateway
@@ -111,13 +111,14 @@ usage: answer.usage            # an object with the counts of any provider
 counts: exclusive              # cached tokens stand beside the input; inclusive: within it; relayed: each record tells
 time_is: end                   # of the call; start is the default
 time_unit: ms                  # of numbers whose size does not show it
-drop:                          # also only, and refuse, which stops the import
+drop:                          # also only, failed, and refuse, which stops the import
   - {path: cached, values: true, why: answers of our own cache were left out}
 ~~~
 
 ~times: {start: A, first_token: B, end: C}~ gives latencies by times. ~spans: {trace: A, span: B, parent: C}~ names the ids of
 spans, so that a call that was exported twice is read once. ~values~ are separated by spaces; ~*~ is any but 0, false and
-none. A fault in the file is reported with line and column, and a field that no record has is noted. The trace names the
+none. ~required: [input_tokens]~ lists targets of every record: one without is bad, and counts are taken as they stand.
+A fault in the file is reported with line and column, and a field that no record has is noted. The trace names the
 format ~format-file~, since the file's own name may be a secret; its card lists the mapped targets.
 
 ## Block ids of a source
@@ -290,7 +291,7 @@ file has tried, says so at import. Only fields that a format names are read: all
 |---|---|---|
 `)
 	for _, f := range datasets.Formats() {
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", f.Name, cell(f.About), cell(strings.TrimSuffix(f.Tried, ", not yet seen on a real file")))
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", f.Name, cell(f.About), cell(f.Tried))
 	}
 	var targets strings.Builder
 	for _, t := range datasets.Targets() {

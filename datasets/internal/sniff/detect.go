@@ -2,6 +2,7 @@ package sniff
 
 import (
 	"bytes"
+	"io"
 	"slices"
 
 	"reprise/datasets/internal/row"
@@ -36,19 +37,25 @@ func Any(keys []string, some ...string) bool {
 	return slices.ContainsFunc(some, func(key string) bool { return slices.Contains(keys, key) })
 }
 
-// HeadColumns returns the names of the columns of a CSV input.
-func HeadColumns(head []byte) []string {
-	rows, err := row.NewCSV(bytes.NewReader(head), row.CSVOptions{})
-	if err != nil {
-		return nil
-	}
-	return rows.Names()
-}
-
 // Columns makes a detector of CSV by columns that must be there.
 func Columns(names ...string) func(head *Sample) bool {
 	return func(head *Sample) bool {
 		columns := head.Header()
 		return !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(columns, name) })
 	}
+}
+
+// AnyRow reports whether one of the first rows of CSV is as wanted.
+func AnyRow(head *Sample, match func(row.Row) bool) bool {
+	rows, err := row.NewCSV(bytes.NewReader(head.Bytes), row.CSVOptions{})
+	for n := 0; err == nil && n < MaxRecords; n++ {
+		r, fault := rows.Next()
+		if fault == io.EOF {
+			return false
+		}
+		if fault == nil && match(r) {
+			return true
+		}
+	}
+	return false
 }

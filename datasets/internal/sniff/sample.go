@@ -68,8 +68,11 @@ func (s *Sample) Records() []*Record { return s.parse().records }
 func (s *Sample) Header() []string {
 	if s.columns == nil {
 		s.columns = new([]string)
-		if !s.IsJSON {
-			*s.columns = HeadColumns(s.Bytes)
+		if s.IsJSON {
+			return nil
+		}
+		if rows, err := row.NewCSV(bytes.NewReader(s.Bytes), row.CSVOptions{}); err == nil {
+			*s.columns = rows.Names()
 		}
 	}
 	return *s.columns
