@@ -68,7 +68,6 @@
 //   - embedded.go: the demo log and the built-in workloads
 //   - log_openai.go: openai-log, JSON lines of a gateway: messages, response, usage,
 //     status, latency
-//   - log_gateway_csv.go: gateway-csv, with the columns request_json and response_json
 //   - log_batch.go: openai-batch: requests and responses of OpenAI's Batch API and vLLM's
 //     run_batch, joined by custom_id
 //   - log_declared.go: the one reader of declared formats: paths, counts, conditions
@@ -87,7 +86,6 @@
 //     parts, finish reasons
 //   - log_openinference.go: otel-genai, the attributes of OpenInference (Phoenix) and other
 //     numbered ones, columns of attributes, events
-//   - log_sagemaker.go: sagemaker, data capture on S3: payloads as JSON or Base64
 //   - log_vllm.go: vllm-log, the text log of a server: its lines, dates without a year,
 //     --max-log-len
 //   - log_vllm_requests.go: vllm-log: requests joined by id until their end; prompts and
@@ -108,7 +106,6 @@
 //     wait_for, tool waits, rows that hold a whole context or only what is new
 //   - trace_dynamo_requests.go: dynamo-requests, Dynamo's own request trace: hashes, agents
 //     as a tree, tool time
-//   - trace_evalscope.go: evalscope, bodies of requests with times
 //   - trace_mooncake.go: mooncake: timestamp, lengths and hash_ids of 512-token blocks, by
 //     a fast parser
 //   - trace_tracelab.go: tracelab and tracelab-sessions, rounds of coding agents: events,

@@ -32,8 +32,12 @@ type formatFile struct {
 	About  string   `yaml:"about"`  // what it is, in a line
 	Tried  string   `yaml:"tried"`  // on which real files, or [fromDocumentation]
 	Keys   []string `yaml:"keys"`   // paths that every record has, or columns: it is recognised by them
+	Lacks  []string `yaml:"lacks"`  // keys that no record has
 	Calls  string   `yaml:"calls"`  // list in a record that holds the calls
 	Unpack []string `yaml:"unpack"` // paths of JSON in strings
+
+	Request  string `yaml:"request"`  // where a record has the body of a request to an API, in which the paths of the map are
+	Response string `yaml:"response"` // and that of the answer
 
 	Map    map[string]string `yaml:"map"`    // targets, and the paths that --map takes
 	Usage  string            `yaml:"usage"`  // usage objects, which fill in the counts that stand nowhere else
@@ -146,9 +150,13 @@ func parseFormat(name string, text []byte, code formatCode) (d declaredFormat, t
 		return d, nil, fault("time_unit", "%q: want s, ms, us or ns", f.TimeUnit)
 	case f.TimeIs != "" && f.TimeIs != "start" && f.TimeIs != "end":
 		return d, nil, fault("time_is", "%q: want start or end", f.TimeIs)
-	case f.Required != nil && f.settles():
-		return d, nil, fault("required", "records that all have some targets are read as they stand: leave out calls, "+
-			"unpack, usage, counts, times, time_is, spans, only, drop and refuse")
+	case f.Response != "" && f.Request == "":
+		return d, nil, fault("response", "say where the request is, too")
+	case f.Required != nil && (f.settles() || f.Usage+f.Counts+f.Request != ""):
+		return d, nil, fault("required", "records that all have some targets are read as they stand: leave out "+
+			"request, usage, counts, "+worksOfFormats)
+	case f.Request != "" && f.settles():
+		return d, nil, fault("request", "of records of bodies leave out "+worksOfFormats)
 	case f.Map["time"] == "":
 		return d, nil, fault("map", "it maps no time: when a request arrived, such as time: created_at")
 	}
@@ -177,7 +185,8 @@ func parseFormat(name string, text []byte, code formatCode) (d declaredFormat, t
 
 	d = declaredFormat{
 		name: strings.TrimSuffix(path.Base(name), ".yaml"), about: f.About, example: strings.TrimSuffix(f.Sample, "\n"),
-		tried: f.Tried, keys: f.Keys, packed: f.Unpack, required: f.Required, failed: conditionsOf(f.Failed),
+		tried: f.Tried, keys: f.Keys, lacks: f.Lacks, packed: f.Unpack, request: f.Request, response: f.Response,
+		required: f.Required, failed: conditionsOf(f.Failed),
 		fields: fields, usage: pathsOf(f.Usage), counts: counts, unit: unit, ended: f.TimeIs == "end",
 		times: row.Latencies{Start: pathsOf(f.Times.Start), First: pathsOf(f.Times.FirstToken),
 			End: pathsOf(f.Times.End)},
@@ -193,9 +202,12 @@ func parseFormat(name string, text []byte, code formatCode) (d declaredFormat, t
 
 // settles reports whether a record shows its entry only after some work.
 func (f *formatFile) settles() bool {
-	return f.Calls != "" || f.Usage != "" || f.Counts != "" || f.TimeIs != "" || f.Times.Start+f.Times.End != "" ||
-		f.Spans.Span != "" || len(f.Unpack)+len(f.Only)+len(f.Drop)+len(f.Refuse) > 0
+	return f.Calls+f.TimeIs+f.Times.Start+f.Times.End+f.Spans.Span != "" ||
+		len(f.Unpack)+len(f.Only)+len(f.Drop)+len(f.Refuse) > 0
 }
+
+// worksOfFormats are the keys that [formatFile.settles] looks at.
+const worksOfFormats = "calls, unpack, times, time_is, spans, only, drop and refuse"
 
 // targets are the columns that the format fills in, sorted.
 func (d *declaredFormat) targets() []string {

@@ -39,11 +39,10 @@ func listFormats() []Format {
 		claudeFormat(), codexFormat(), geminiFormat(), qwenFormat(), clineFormat(), openCodeFormat(), openHandsFormat(),
 		sweAgentFormat(), aiderFormat(),
 		// Traces. A dialect comes before the format whose fields it extends.
-		dynamoRequestsFormat(), aiperfFormat(), dynamoFormat(), bailianFormat(), mooncakeFormat(), evalscopeFormat(),
-		wekaFormat(), trtllmFormat(), rolloutsFormat(), trieFormat(),
+		dynamoRequestsFormat(), aiperfFormat(), dynamoFormat(), bailianFormat(), mooncakeFormat(), wekaFormat(),
+		trtllmFormat(), rolloutsFormat(), trieFormat(),
 		// Logs of gateways, engines and observers.
-		vllmLogFormat(), batchFormat(), otelFormat(), sagemakerFormat(), litellmLogFormat(), langfuseFormat(),
-		litellmSpendFormat(), gatewayCSVFormat(),
+		vllmLogFormat(), batchFormat(), otelFormat(), litellmLogFormat(), langfuseFormat(), litellmSpendFormat(),
 	}, declared, []Format{
 		// Conversations, and the workloads of other tools.
 		shareGPTFormat(), chatsFormat(), wildChatFormat(), lmsysFormat(), basetenFormat(), parquetFormat(),

@@ -3,6 +3,7 @@ package datasets
 import (
 	"bufio"
 	"cmp"
+	"encoding/base64"
 	"maps"
 	"slices"
 	"strings"
@@ -23,6 +24,7 @@ type declaredFormat struct {
 	name, about, example, tried string
 
 	keys    []string   // paths that a record has, all of them; of CSV columns
+	lacks   []string   // keys that no record has
 	oneOf   []string   // a record has one of these keys; nil for any
 	members [][]string // lists that hold the calls, see [row.Members]
 	packed  []string   // JSON in strings
@@ -40,6 +42,8 @@ type declaredFormat struct {
 	failed []condition   // of records of calls that failed
 	ended  bool          // the time is that of the end, or of the writing after it
 	unit   time.Duration // of times that are numbers and do not tell theirs by their size
+
+	request, response string // where the bodies are, in which the paths of the fields are; empty for none
 
 	required []string // targets of every record, which is then read as it stands; nil for others
 
@@ -85,7 +89,10 @@ const noteEndTimes = "this format has the time at the end of a call: arrivals ar
 
 // format makes a format of what is declared.
 func (d declaredFormat) format() Format {
-	reads := wholeTexts(mappedFields(d.fields, d.made))
+	reads := mappedFields(d.fields, d.made)
+	if d.request == "" {
+		reads = wholeTexts(reads)
+	}
 	reads = append(reads, usageReads(d.fields, d.usageOrigins())...)
 	for _, paths := range [][]string{d.times.Start, d.times.First, d.times.End} {
 		if len(paths) > 0 {
@@ -102,7 +109,8 @@ func (d declaredFormat) format() Format {
 	for _, c := range d.failed {
 		reads = append(reads, fieldAt(c.path, "status", ""))
 	}
-	for _, path := range d.packed {
+	bodies := slices.DeleteFunc([]string{d.request, d.response}, func(path string) bool { return path == "" })
+	for _, path := range append(bodies, d.packed...) {
 		reads = append(reads, fieldAt(path, "", packed))
 	}
 	for _, path := range d.whole {
@@ -120,10 +128,10 @@ func (d declaredFormat) format() Format {
 	detectRecord, columns := d.detectRecord(), sniff.Columns(d.keys...)
 	return Format{
 		Name: d.name, About: d.about, Example: d.example, Tried: d.tried,
-		reads: reads, timed: true, dated: true, csv: true,
+		reads: reads, bodies: bodies[:min(len(bodies), 1)], timed: true, dated: true, csv: true,
 		detect: func(head *sniff.Sample) bool {
 			return detectRecord(head) || d.also != nil && d.also(head.Bytes) ||
-				len(d.keys) > 0 && columns(head) && (d.cells == nil || sniff.AnyRow(head, d.cells))
+				len(d.keys) > 0 && columns(head) && !sniff.Any(head.Header(), d.lacks...) && (d.cells == nil || sniff.AnyRow(head, d.cells))
 		},
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
 			if d.lines != nil && !row.IsParquet(head) && d.also(head) {
@@ -164,15 +172,20 @@ func (d declaredFormat) open(all, first row.Reader, o Options, s *Source) (decod
 	if d.join != nil {
 		all, first = d.join(all, d.fields, &s.notes), d.join(first, d.fields, new(fault.Notes))
 	}
-	counts := newUsageReader(d.counts, d.usage, d.fields, o)
-	view := func(r row.Row, tell *fault.Notes) (row.Row, error) { return d.view(r, counts, tell) }
+	alone, show, read := d.fields, d.view, d.fields.readBy()
+	if d.request != "" {
+		alone, show, read = nil, d.bodies, d.fields.withUsage()
+		read[bodyAt] = []string{askedChat}
+	}
+	counts := newUsageReader(d.counts, d.usage, alone, o)
+	view := func(r row.Row, tell *fault.Notes) (row.Row, error) { return show(r, counts, tell) }
 	calls := func(in row.Reader, known *knownSpans, tell *fault.Notes) row.Reader {
 		if d.spans.id == "" {
 			return row.Views{In: in, Show: view, Tell: tell}
 		}
 		return &spanCalls{in: in, show: view, of: d.spans.of, known: known, tell: tell}
 	}
-	in, ahead, read := calls(all, &s.spans, &s.notes), calls(first, &knownSpans{}, new(fault.Notes)), d.fields.readBy()
+	in, ahead := calls(all, &s.spans, &s.notes), calls(first, &knownSpans{}, new(fault.Notes))
 	if d.required != nil {
 		in, ahead, read = all, first, d.fields
 		if table, isCSV := all.(*row.CSV); isCSV {
@@ -196,7 +209,10 @@ func (d declaredFormat) open(all, first row.Reader, o Options, s *Source) (decod
 		}
 	}
 	decoder.clock.Usual, decoder.clock.Always = d.unit, d.unit != 0
-	if decoder.timing = withTimes; d.ended {
+	if d.request == "" {
+		decoder.timing = withTimes
+	}
+	if d.ended {
 		s.notes.SayOnce(noteEndTimes)
 	}
 	return decoder, nil
@@ -242,7 +258,7 @@ func (d declaredFormat) detectRecord() func(head *sniff.Sample) bool {
 				first, _, _ := strings.Cut(path, ".")
 				return !sniff.Any(record.Keys, path, first)
 			}
-			if slices.ContainsFunc(d.keys, lacks) || d.oneOf != nil && !sniff.Any(record.Keys, d.oneOf...) {
+			if slices.ContainsFunc(d.keys, lacks) || sniff.Any(record.Keys, d.lacks...) || d.oneOf != nil && !sniff.Any(record.Keys, d.oneOf...) {
 				return false
 			}
 			value, whole := record.Value()
@@ -307,6 +323,39 @@ func (d declaredFormat) view(r row.Row, counts *usageReader, tell *fault.Notes) 
 		return nil, nil
 	}
 	return v, nil
+}
+
+const noteOtherResponses = "responses that are not JSON, which were not read"
+
+// bodies shows a record that has the body of a request, and perhaps that of its response.
+func (d declaredFormat) bodies(r row.Row, counts *usageReader, tell *fault.Notes) (row.Row, error) {
+	v := row.NewView(r)
+	if !unpackBody(v, d.request) {
+		return nil, row.BadAt(r, d.request, "the request is not JSON, plain or as Base64")
+	}
+	putChatBody(v, d.request, d.request)
+	if d.response != "" && !unpackBody(v, d.response) {
+		if r.Cut() {
+			return nil, row.BadAt(r, d.response, "the response is not JSON")
+		}
+		tell.Count(noteOtherResponses)
+	}
+	return v, counts.show(v, tell)
+}
+
+// unpackBody decodes a body that is JSON in a string, plain or as Base64.
+func unpackBody(v row.View, path string) bool {
+	if v.Unpack(path) {
+		return true
+	}
+	text, _ := v.Row.Value(path)
+	plain, _ := base64.StdEncoding.DecodeString(row.Plain(text))
+	value, _, ok := row.DecodeJSON(plain)
+	if ok {
+		v.AdmitAt(path, value)
+		v.Put(path, value, path)
+	}
+	return ok
 }
 
 // text makes messages or a prompt of what stands for them, and the answer.

@@ -34,6 +34,7 @@ var codeOfFormats = map[string]formatCode{
 		made: map[string]string{"made_ttft": "output.outputBodyJson", "made_e2e": "output.outputBodyJson"},
 		show: showBedrockStream,
 	},
+	"evalscope": {cells: func(row.Row) bool { return false }}, // a table with a body is some log
 	"lmcache": {match: isLMCacheTrace},
 	"mlflow":  {made: mlflowMade, show: showMLflow},
 	"openrouter": {

@@ -44,6 +44,9 @@ func TestDeclaredExamples(t *testing.T) {
 		"azure-2023":       "472266h17m3.97996s in=4808 out=10",
 		"azure-2024":       "476472h0m0.00993s in=2162 out=5",
 		"azure-2025":       "480276h0m0.269s in=1180 out=42 images=1",
+		"evalscope":        `0s model=m user:"Hello" out=9 max=16 chat`,
+		"gateway-csv":      "490923h4m5s user:\"Hello\" in=8 out=2 chat",
+		"sagemaker":        "490923h4m5s user:\"Hello\" in=8 out=2 chat",
 		"burstgpt":         "5s model=ChatGPT class=Conversation log in=472 out=18",
 		"vertex":           "490923h4m7s model=m in=900 out=40 cached=640 reasoning=12",
 	}

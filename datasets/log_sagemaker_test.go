@@ -52,11 +52,10 @@ func TestSageMaker(t *testing.T) {
 }
 
 func TestSageMakerFaults(t *testing.T) {
-	wantBad(t, capture(`{"zqx`, ""), Options{}, "log:1:33: the request is missing or is not JSON")
-	wantBad(t, strings.Replace(capture("=zqx", ""), `"data":"`, `"data":"!`, 1), Options{}, "log:1:33: the request is missing or is not JSON")
-	wantBad(t, strings.Replace(capture(`{"prompt":"q"}`, ""), `"JSON"`, `"CSV"`, 1), Options{}, "log:1:33: the request is missing or is not JSON")
+	wantBad(t, capture(`{"zqx`, ""), Options{}, "log:1:97: the request is not JSON, plain or as Base64")
+	wantBad(t, strings.Replace(capture("=zqx", ""), `"data":"`, `"data":"!`, 1), Options{}, "log:1:97: the request is not JSON, plain or as Base64")
 	wantBad(t, capture(`{"messages":[{"role":"zqx"}]}`, ""), Options{}, "log:1:97: messages: a role is not one of")
-	wantBad(t, `{"captureData":{},"eventMetadata":{}}`, Options{}, "log:1:16: the request is missing")
+	wantBad(t, `{"captureData":{},"eventMetadata":{}}`, Options{}, "log:1:1: it has neither a prompt nor the length of one")
 }
 
 func TestGatewayCSV(t *testing.T) {
@@ -79,7 +78,7 @@ func TestGatewayCSV(t *testing.T) {
 		t.Error("times were made of nothing")
 	}
 	wantEntries(t, "ts,request_json\n5,"+quote(`{"prompt":"q"}`)+"\n", Options{TimeUnit: "s"}, `5s user:"q" completion`)
-	wantBad(t, "time,request_json\n2026-01-02 03:04:05,zqx\n", Options{}, "log:2:21: request_json: want JSON")
+	wantBad(t, "time,request_json\n2026-01-02 03:04:05,zqx\n", Options{}, "log:2:21: the request is not JSON")
 	wantBad(t, "time,request_json\n2026-01-02 03:04:05,"+quote(`{"messages":[{"role":"zqx"}]}`)+"\n", Options{}, "log:2:21: messages: a role is not")
 	wantBad(t, "time,request_json\n2026-01-02 03:04:05,\n", Options{}, "log:2:1: it has neither a prompt")
 }

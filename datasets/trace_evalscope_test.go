@@ -21,7 +21,7 @@ func TestEvalscope(t *testing.T) {
 	}
 	in := `{"body":{"prompt":"b"},"timestamp":0}` + "\n" + `{"body":"{","timestamp":1}` + "\n" + `{"body":{"prompt":"b"}}` + "\n" + `{"body":[],"timestamp":1}`
 	all, info, err := read(strings.NewReader(in), Options{MaxBad: 1})
-	if err != nil || len(all) != 1 || info.Bad != 3 || info.FirstBad[0].Error() != "log:2:9: the body is not valid JSON" {
+	if err != nil || len(all) != 1 || info.Bad != 3 || info.FirstBad[0].Error() != "log:2:9: the request is not JSON, plain or as Base64" {
 		t.Errorf("%d entries, %+v, %v", len(all), info.FirstBad, err)
 	}
 }

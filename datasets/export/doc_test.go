@@ -37,12 +37,12 @@ const ownLogPage = `
 A log need not be unpacked: gzip and zstd, the lines of a container as docker (~json-file~), the CRI
 or a shipper wrote them, split ones put together, and events of CloudWatch
 are read as what the program wrote. NaN and Infinity, as Python writes them into JSON, are null.
-A text log of a server that holds no requests is refused, with the flag that logs them.
+A server's text log without requests is refused, with the flag that logs them.
 
 When no format fits, ~reprise import FILE~ lists the fields that it found and ends with a
 command to paste. ~import --inspect FILE~ shows the same for any log; ~--json~ makes it
 JSON. No text is printed: only numbers, dates and lengths. The command is tried on the
-first 1,000 requests, of which nothing is kept: their times and their tokens, by usage and
+first 1,000 requests, and nothing of them is kept: their times and tokens, by usage and
 by text, are shown, or why it would fail.
 
 ~~~
@@ -66,8 +66,8 @@ To import it:
 TARGETS
 A path is a column name, or keys and list positions such as ~usage.prompt_tokens~ and
 ~choices[0].text~. ~a|b~ takes the first that a record has. Counts may be sums: ~input_tokens=usage.input_tokens+usage.cache_read_input_tokens~,
-for prompts whose cached tokens stand beside the others. One flag may hold several pairs,
-separated by commas. A path leads into JSON that a column or a field holds as a string:
+for prompts whose cached tokens stand beside the others. One flag may hold several pairs
+with commas between. A path leads into JSON that a column or a field holds as a string:
 ~usage.prompt_tokens~ is in the column ~usage~.
 
 - **CSV.** Delimiter (comma, semicolon, tab or ~|~), quotes (doubled, or with a backslash
@@ -99,7 +99,7 @@ What ~--map~ cannot say, a file can: ~import --inspect LOG -o mine.yaml~ writes 
 
 ~~~yaml
 about: our gateway
-keys: [batch]                  # paths of every record, by which the format is recognised among several files
+keys: [batch]                  # paths of every record, which tell its files from others; lacks: keys of none
 calls: batch.items             # a list in a record that holds the calls; lists[].of[].lists too
 unpack: [answer]               # strings that hold JSON
 map:                           # targets of --map, and written_tokens and total_tokens
@@ -110,16 +110,17 @@ map:                           # targets of --map, and written_tokens and total_
 usage: answer.usage            # an object with the counts of any provider
 counts: exclusive              # cached tokens stand beside the input; inclusive: within it; relayed: each record tells
 time_is: end                   # of the call; start is the default
-time_unit: ms                  # of numbers whose size does not show it
+time_unit: ms                  # of numbers that do not show it
 drop:                          # also only, failed, and refuse, which stops the import
   - {path: cached, values: true, why: answers of our own cache were left out}
 ~~~
 
 ~times: {start: A, first_token: B, end: C}~ gives latencies by times. ~spans: {trace: A, span: B, parent: C}~ names the ids of
-spans, so that a call that was exported twice is read once. ~values~ are separated by spaces; ~*~ is any but 0, false and
+spans: a call that was exported twice is read once. ~values~ are separated by spaces; ~*~ is any but 0, false and
 none. ~required: [input_tokens]~ lists targets of every record: one without is bad, and counts are taken as they stand.
-A fault in the file is reported with line and column, and a field that no record has is noted. The trace names the
-format ~format-file~, since the file's own name may be a secret; its card lists the mapped targets.
+~request: A~ and ~response: B~ name the bodies of a call, JSON or JSON in a string: the map leads into them.
+A fault of the file has its place; a field that no record has is noted. The trace names the
+format ~format-file~, since a file's name may be a secret, and its card the targets.
 
 ## Block ids of a source
 
@@ -282,8 +283,8 @@ Made from the code; do not edit. To make it again:
 
 ## What can be read
 
-The format is recognised by its content; ` + "`--format`" + ` names it. A reader that was made from documentation, and that no real
-file has tried, says so at import. Only fields that a format names are read: all others are removed before a record is decoded, and counted
+The format is recognised by its content; ` + "`--format`" + ` names it. A reader that was made from documentation
+says so at import. Only fields that a format names are read: all others are removed before a record is decoded, and counted
 ([privacy](privacy.md#the-card)). Formats that are a mapping are files, with a record of each:
 [datasets/formats](../datasets/formats).
 
