@@ -131,7 +131,8 @@ func (d declaredFormat) format() Format {
 		reads: reads, bodies: bodies[:min(len(bodies), 1)], timed: true, dated: true, csv: true,
 		detect: func(head *sniff.Sample) bool {
 			return detectRecord(head) || d.also != nil && d.also(head.Bytes) ||
-				len(d.keys) > 0 && columns(head) && !sniff.Any(head.Header(), d.lacks...) && (d.cells == nil || sniff.AnyRow(head, d.cells))
+				len(d.keys) > 0 && columns(head) && !sniff.Any(head.Header(), d.lacks...) &&
+					(d.cells == nil || sniff.AnyRow(head, d.cells))
 		},
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
 			if d.lines != nil && !row.IsParquet(head) && d.also(head) {
@@ -258,7 +259,8 @@ func (d declaredFormat) detectRecord() func(head *sniff.Sample) bool {
 				first, _, _ := strings.Cut(path, ".")
 				return !sniff.Any(record.Keys, path, first)
 			}
-			if slices.ContainsFunc(d.keys, lacks) || sniff.Any(record.Keys, d.lacks...) || d.oneOf != nil && !sniff.Any(record.Keys, d.oneOf...) {
+			if slices.ContainsFunc(d.keys, lacks) || sniff.Any(record.Keys, d.lacks...) ||
+				d.oneOf != nil && !sniff.Any(record.Keys, d.oneOf...) {
 				return false
 			}
 			value, whole := record.Value()

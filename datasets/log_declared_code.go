@@ -35,8 +35,8 @@ var codeOfFormats = map[string]formatCode{
 		show: showBedrockStream,
 	},
 	"evalscope": {cells: func(row.Row) bool { return false }}, // a table with a body is some log
-	"lmcache": {match: isLMCacheTrace},
-	"mlflow":  {made: mlflowMade, show: showMLflow},
+	"lmcache":   {match: isLMCacheTrace},
+	"mlflow":    {made: mlflowMade, show: showMLflow},
 	"openrouter": {
 		made: map[string]string{"made_status": "cancelled"},
 		show: showOpenRouter,

@@ -18,7 +18,7 @@ import (
 var budgets = map[string]int{
 	"anonymize": 14_000,
 	"cmd":       26_472,
-	"datasets":  28_660,
+	"datasets":  28_662,
 	"examples":  1_000,
 	"replay":    62_480,
 	"synth":     16_030,
