@@ -16,6 +16,7 @@ type Outputs struct {
 	text    string
 	lengths arrival.LengthSpec
 	bound   int32 // tokens, within which the server ends by itself; 0 where lengths are drawn
+	every   bool
 }
 
 // boundedByServer begins the text of Outputs that leave the length to the server.
@@ -53,7 +54,16 @@ func (o Outputs) Given() bool { return o.text != "" }
 // ByServer tells whether the server decides how long its answers are.
 func (o Outputs) ByServer() bool { return o.bound > 0 }
 
-// Fill reads rows of src, from its row 0 on, with the lengths in place of unknown ones. Which
+// OfEvery are the same lengths, in place of known ones too.
+func (o Outputs) OfEvery() Outputs {
+	o.every = true
+	return o
+}
+
+// Every tells whether the lengths are also in place of known ones.
+func (o Outputs) Every() bool { return o.every }
+
+// Fill reads rows of src, from its row 0 on, with the lengths in place of unknown ones, or of all. Which
 // length a row gets depends on the seed and on its number alone, so that every part and shard
 // of a workload has the same. Where the server decides, OutputTokens stay nil, and MaxTokens
 // are at most the bound.
@@ -78,6 +88,9 @@ func (f *outputFill) Read(rows []trace.Request) (int, error) {
 	n, err := f.src.Read(rows)
 	for i := range rows[:n] {
 		r := &rows[i]
+		if f.o.every {
+			r.OutputTokens = nil
+		}
 		switch {
 		case r.OutputTokens != nil:
 		case f.o.ByServer():

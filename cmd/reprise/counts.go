@@ -297,14 +297,7 @@ func (f *importFlags) answer(info datasets.Info, card anonymize.Card, timing str
 	}
 	out = append(out, countWords(card)...)
 	if info.Bad > 0 {
-		bad := doc.Many(info.Bad, "bad record") + " skipped, the first of them:"
-		if info.Bad == 1 {
-			bad = "1 bad record skipped:"
-		}
-		for _, b := range info.FirstBad {
-			bad += fmt.Sprintf("\n- %v", b)
-		}
-		out = append(out, bad)
+		out = append(out, skipped(info))
 	}
 	for _, n := range slices.Concat(notes, card.Breakers.Notes()) {
 		out = append(out, "note: "+n)
@@ -314,6 +307,18 @@ func (f *importFlags) answer(info datasets.Info, card anonymize.Card, timing str
 			(t.SpillBytes+1<<20-1)>>20))
 	}
 	return out
+}
+
+// skipped says which records were bad.
+func skipped(info datasets.Info) string {
+	says := doc.Many(info.Bad, "bad record") + " skipped, the first of them:"
+	if info.Bad == 1 {
+		says = "1 bad record skipped:"
+	}
+	for _, b := range info.FirstBad {
+		says += fmt.Sprintf("\n- %v", b)
+	}
+	return says
 }
 
 // told is a value for JSON, or null where the source does not tell: 0 users or

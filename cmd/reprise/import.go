@@ -32,8 +32,10 @@ type importFlags struct {
 	think    string
 	flags.Templates
 	asJSON   bool
-	anyTimes bool // of a source without: a load replaces them
-	onlyLook bool // --inspect
+	anyTimes bool                // of a source without: a load replaces them
+	sessions int64               // of a source without times, how many are read from its start; 0 is all
+	onlyLook bool                // --inspect
+	asStep   func(datasets.Info) // told of what was read in place of the answer, where this is a step of a command
 	shard    importshard.Import
 }
 
@@ -328,6 +330,10 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 	if err != nil {
 		return err
 	}
+	if f.asStep != nil {
+		f.asStep(src.Info())
+		return nil
+	}
 	return f.say(cmd, src.Info(), card, policy, timing, says...)
 }
 
@@ -426,6 +432,10 @@ func (f *importFlags) timed(src *datasets.Source) (trace.EntryReader, string, er
 		return nil, "", cli.Usagef("--think: %v", err)
 	}
 	timing := fmt.Sprintf("made up: sessions %s, service %s, think %s, seed %d", process, service, think, f.Seed)
-	return datasets.Timed(src, process.New(stream("arrivals")), service.New(stream("service")),
+	var entries trace.EntryReader = src
+	if f.sessions > 0 {
+		entries = &firstSessions{src, f.sessions}
+	}
+	return datasets.Timed(entries, process.New(stream("arrivals")), service.New(stream("service")),
 		think.New(stream("think"))), timing, nil
 }

@@ -20,6 +20,7 @@ import (
 	"reprise/synth/spec"
 	"reprise/trace"
 	"reprise/trace/objectstore"
+	"reprise/trace/profile"
 )
 
 // openLoad opens what a command sends: its WORKLOAD arg, which is a trace, a specification or
@@ -158,11 +159,14 @@ func (p *promptFile) rows() string { return filepath.Join(p.folder, "prompts.par
 
 func (p *promptFile) raw() string { return rawName(p.rows()) }
 
-// open imports the file, with lengths by the tokenizer of the run. Prompts without times get some
-// where the load replaces them; else the error is errNoTimes.
+// open imports the file, with lengths by the tokenizer of the run and in blocks as small as a server's, so that what
+// its cache finds can be judged. Prompts without times get some where the load replaces them; else the error is
+// errNoTimes. Their times are a session's start and what follows from it, so that the first rows in time are of the
+// first sessions of the file, and the rest of it is not read where no more than most rows are sent (0 is all).
 //
 // Once both files are open they lose their names, so that a run that is killed leaves no text behind.
-func (p *promptFile) open(cmd *cobra.Command, tokenizer string, paced bool) (*trace.Trace, *anonymize.RawText, error) {
+func (p *promptFile) open(cmd *cobra.Command, tokenizer string, paced bool,
+	most int64) (*trace.Trace, *anonymize.RawText, error) {
 	files, err := logFiles(cmd, []string{p.path})
 	if err != nil {
 		return nil, nil, err
@@ -170,7 +174,13 @@ func (p *promptFile) open(cmd *cobra.Command, tokenizer string, paced bool) (*tr
 	var f importFlags
 	f.register(new(cobra.Command)) // sets the defaults
 	f.out, f.tier.Tier, f.Tokenizer, f.anyTimes = p.rows(), anonymize.Raw, cmp.Or(tokenizer, f.Tokenizer), paced
-	if err := f.run(quietly(cmd), files); err != nil {
+	f.BlockSize, f.sessions = profile.DefaultServerBlock, most
+	f.asStep = func(read datasets.Info) {
+		if read.Bad > 0 {
+			cli.Notef(cmd, "%s: %s", p.path, skipped(read))
+		}
+	}
+	if err := f.run(cmd, files); err != nil {
 		if errors.Is(err, errNoText) {
 			err = cli.Usagef("%[1]s has no text to send, only lengths. Make a workload of it: "+
 				"reprise import %[1]s -o w.parquet, then reprise replay w.parquet", p.path)
@@ -187,6 +197,27 @@ func (p *promptFile) open(cmd *cobra.Command, tokenizer string, paced bool) (*tr
 	}
 	p.remove()
 	return w, raw, nil
+}
+
+// firstSessions reads the first sessions of a source without times: an entry without parents starts one.
+type firstSessions struct {
+	src  trace.EntryReader
+	left int64
+}
+
+// Read implements [trace.EntryReader].
+func (f *firstSessions) Read(batch []trace.Entry) (int, error) {
+	n, err := f.src.Read(batch)
+	for i := range batch[:n] {
+		if len(batch[i].Parents) > 0 {
+			continue
+		}
+		if f.left == 0 {
+			return i, io.EOF
+		}
+		f.left--
+	}
+	return n, err
 }
 
 // quietly is a command with nothing on stderr, for a step that another sums up.

@@ -2,8 +2,10 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"math"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -299,5 +301,111 @@ func TestKilledPromptsLeaveNoText(t *testing.T) {
 	left, err := os.ReadDir(spill)
 	if err != nil || len(left) > 0 {
 		t.Errorf("%v: it left %v", err, left)
+	}
+}
+
+// conversations are a file of prompts as ShareGPT has them: chats of up to three turns, on two system prompts.
+func conversations(t *testing.T, chats int) string {
+	t.Helper()
+	words := strings.Fields(prose())
+	type message struct {
+		From  string `json:"from"`
+		Value string `json:"value"`
+	}
+	type chat struct {
+		ID            string    `json:"id"`
+		Conversations []message `json:"conversations"`
+	}
+	var all []chat
+	draw := rand.New(rand.NewPCG(1, uint64(chats)))
+	text := func(n int) string {
+		var b strings.Builder
+		for range n {
+			b.WriteString(words[draw.IntN(len(words))] + " ")
+		}
+		return b.String()
+	}
+	systems := []string{text(40), text(90)}
+	for i := range chats {
+		c := chat{ID: fmt.Sprint("chat-", i), Conversations: []message{{"system", systems[i%2]}}}
+		for range 1 + draw.IntN(3) {
+			c.Conversations = append(c.Conversations, message{"human", text(5 + draw.IntN(150))},
+				message{"gpt", text(5 + draw.IntN(50))})
+		}
+		all = append(all, c)
+	}
+	content, err := json.Marshal(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "chats.json")
+	if err := os.WriteFile(file, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// Prompts of a file have no salt, so that a second run finds them in the server's cache: that is not to be trusted,
+// whatever the server's blocks, and an emptied cache is.
+func TestWarmCacheOfPrompts(t *testing.T) {
+	t.Parallel()
+	file := conversations(t, 30)
+	for _, block := range []int{1, 16, 64} {
+		c := engine.DefaultServerConfig()
+		c.Engine.Costs, c.Engine.BlockSize = engine.Costs{}, block
+		s, err := engine.NewServer(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		server := httptest.NewServer(s.Handler())
+		defer server.Close()
+
+		line := fmt.Sprintf("replay %s --concurrency 2 --url %s --overwrite --json -o %s", file, server.URL,
+			filepath.Join(t.TempDir(), "r.parquet"))
+		for _, run := range []struct {
+			flags string
+			warm  bool
+		}{{"", false}, {"", true}, {" --cache cold", false}} {
+			out, errs, _ := reprise(t, strings.Fields(line+run.flags)...)
+			var report struct {
+				Verdict struct {
+					Checks []struct {
+						Code     string
+						Measured *float64
+						Holds    bool
+					}
+				}
+			}
+			if err := json.Unmarshal([]byte(out), &report); err != nil {
+				t.Fatalf("%v\n%s", err, errs)
+			}
+			judged := false
+			for _, check := range report.Verdict.Checks {
+				if check.Code == "extra_cache_hits" && check.Measured != nil {
+					judged = check.Holds != run.warm
+				}
+			}
+			if !judged {
+				t.Errorf("blocks of %d, a warm cache %t: %+v\n%s", block, run.warm, report.Verdict.Checks, errs)
+			}
+		}
+	}
+}
+
+// The first prompts of a large file are those of the whole, and a length that is asked for goes before the file's.
+func TestFirstPromptsOfAFile(t *testing.T) {
+	file := conversations(t, 40)
+	texts := func(line string) (texts []string) {
+		for _, body := range wired(t, file+" --concurrency 1 --output-tokens 7 "+line) {
+			if body.MaxTokens != 7 {
+				t.Errorf("%s: an answer of %d tokens is asked for", line, body.MaxTokens)
+			}
+			texts = append(texts, body.text())
+		}
+		return texts
+	}
+	whole, first := texts(""), texts("--max-requests 12")
+	if len(first) != 12 || len(whole) < 40 || !slices.Equal(first, whole[:12]) {
+		t.Errorf("%d prompts of %d are not the first of them", len(first), len(whole))
 	}
 }

@@ -137,7 +137,7 @@ func (f *replayCommandFlags) paceLoad(prompts bool) {
 		f.Workload.Loop = f.Load.Duration.String()
 	case prompts:
 		f.Load.OpenLoop = f.Load.OpenLoop || !f.asSessions && !f.Load.BySession() && f.Load.Concurrency == 0
-		f.Workload.DefaultOutputs("server:1024")
+		f.Workload.OutputsOfPrompts()
 	}
 }
 
@@ -146,7 +146,7 @@ func (f *replayCommandFlags) paceLoad(prompts bool) {
 func (f *replayCommandFlags) open(cmd *cobra.Command, arg string, prompts *promptFile) (*trace.Trace, error) {
 	switch paced := f.Load.Paced(); {
 	case prompts.given():
-		w, raw, err := prompts.open(cmd, f.Prompts.Tokenizer, paced)
+		w, raw, err := prompts.open(cmd, f.Prompts.Tokenizer, paced, f.Workload.MaxRequests)
 		f.SendText(prompts.raw(), raw)
 		if err == nil {
 			cli.Notef(cmd, "cache: the prompts are sent as they are, so that a server that had them before is faster: "+

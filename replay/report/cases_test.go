@@ -311,8 +311,13 @@ func TestDeliveredAgainstAsked(t *testing.T) {
 		"a warm cache":               {base, func(r *result.Result) { *r.Cached = 96 }, codeExtraHits},
 		"a warm cache, verbatim":     {verbatim, func(r *result.Result) { *r.Cached = 96 }, codeExtraHits},
 		"parts of blocks, verbatim":  {verbatim, func(r *result.Result) { *r.Cached = 14 }, ""},
-		"fewer hits":                 {base, func(r *result.Result) { r.Known, *r.Cached = trace.Ptr[int32](64), 0 }, ""},
-		"generated hits, simulated":  {simulated, func(r *result.Result) { *r.Cached = 96 }, ""},
+		"a template, verbatim":       {verbatim, func(r *result.Result) { *r.Input, *r.Cached = 130, 44 }, ""},
+		"a later turn, verbatim": {verbatim, func(r *result.Result) {
+			*r.Cached, r.Category = 96, trace.Continuation
+		}, ""},
+		"tried again, verbatim":     {verbatim, func(r *result.Result) { *r.Cached, r.Attempts = 96, 2 }, ""},
+		"fewer hits":                {base, func(r *result.Result) { r.Known, *r.Cached = trace.Ptr[int32](64), 0 }, ""},
+		"generated hits, simulated": {simulated, func(r *result.Result) { *r.Cached = 96 }, ""},
 	} {
 		var rows []result.Result
 		for i := range int64(40) {

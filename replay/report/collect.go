@@ -95,6 +95,9 @@ func newCollector(run result.Run, opts Options) *collector {
 	c.groups = newGroupings(&c.run, &c.opts, c.block())
 	c.tokens.OutputSources = map[string]int64{}
 	c.cache.block = c.block()
+	if run.Prompts == result.PromptsVerbatim {
+		c.cache.realBlock = int64(max(run.BlockSize, 1))
+	}
 	c.sessions.limit = sessionRequests
 	c.stalls = newStallMeter(run.Stalls, &opts)
 	for origin := range origins {

@@ -18,6 +18,9 @@ type reuse struct {
 	found foundReuse
 
 	sumsOnly bool // found is not needed
+
+	// Of a workload of real text, its blocks: parts of a block that prompts share are not in known. 0 of others.
+	realBlock int64
 }
 
 type reuseSums struct{ rows, prompt, cached, reach, blocks int64 }
@@ -31,6 +34,7 @@ type foundReuse struct {
 	bySize   [maxBlockBits + 1]int64 // tokens expected with blocks of 1, 2, 4, … tokens
 	hits     int64                   // rows that a hit was expected of
 	oneLess  int64                   // those of them that found one block less
+	beyond   int64                   // cached tokens of real text that nothing in the run explains
 }
 
 // maxBlockBits bounds the block sizes that are tried in place of the one that is expected.
@@ -71,6 +75,20 @@ func (u *reuse) add(r *result.Result) {
 		return
 	}
 	u.addCounts(r.Input, r.Cached, r.Known)
+	if u.realBlock > 0 {
+		u.found.addReal(r, u.realBlock)
+	}
+}
+
+// addReal takes a request that sent real text, in blocks of so many tokens. What earlier prompts explain is what is
+// known, a part of one more block, and what the server's chat template adds. A turn that goes on in its session and a
+// request that was sent again may also find what the server generated or had of the first try: nothing is said of them.
+func (f *foundReuse) addReal(r *result.Result, block int64) {
+	if r.Input == nil || r.Cached == nil || r.Known == nil || r.Attempts > 1 || r.Category == trace.Continuation {
+		return
+	}
+	template := max(*r.Input-r.WantInput, 0)
+	f.beyond += max(int64(*r.Cached)-int64(*r.Known)-(block-1)-int64(template), 0)
 }
 
 // addCounts takes the counts of a successful result.
@@ -158,6 +176,9 @@ func (u *reuse) summary(zeros bool) Cache {
 		c.Rows, c.PromptTokens = 0, 0
 	}
 	c.RowsLeftOut = u.rows - c.Rows
+	if u.realBlock > 0 {
+		c.beyond = Ratio(u.found.beyond, c.PromptTokens)
+	}
 	return c
 }
 

@@ -244,8 +244,9 @@ type Cache struct {
 	Difference   *float64 `json:"difference"` // measured − expected
 	RoundingLoss *float64 `json:"rounding_loss"`
 
-	otherBlock int64 // tokens of a block with which what was measured is expected, where Block is not it; else 0
-	oneLess    bool  // what hit found one block less than expected, nine times in ten
+	otherBlock int64    // tokens of a block with which what was measured is expected, where Block is not it; else 0
+	oneLess    bool     // what hit found one block less than expected, nine times in ten
+	beyond     *float64 // of real text, the share of the prompts that the caches had and this run had not sent
 }
 
 // What the expected hit ratio of a [Cache] takes to be in the server's cache.

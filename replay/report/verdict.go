@@ -395,16 +395,16 @@ func (s *Summary) dropSaidWarnings() {
 }
 
 // extraHits is by how much more of the prompts the servers found in their caches than this run
-// had sent, nil where that is not known: what a simulated engine
-// generated and parts of the blocks of real prompts are shared too.
+// had sent, nil where that is not known: what a simulated engine generated is shared too.
 func (s *Summary) extraHits() *float64 {
 	run, more := &s.Run, s.Cache.Difference
 	switch {
-	case more == nil, run.Simulated != "", s.Cache.otherBlock != 0, run.Thread != nil && run.Thread.Recoded > 0:
+	case more == nil, run.Simulated != "", run.Thread != nil && run.Thread.Recoded > 0:
 		return nil
 	case run.Prompts == result.PromptsVerbatim:
-		parts := float64(max(run.BlockSize-1, 0)) * float64(s.Cache.Rows) / float64(max(s.Cache.PromptTokens, 1))
-		return trace.Ptr(max(*more-parts, 0))
+		return s.Cache.beyond
+	case s.Cache.otherBlock != 0:
+		return nil
 	}
 	return trace.Ptr(max(*more, 0))
 }
@@ -418,7 +418,8 @@ func warmCause(run *result.Run) string {
 	}
 	switch {
 	case run.Prompts == result.PromptsVerbatim:
-		return "the cache was warm from earlier runs. Verbatim prompts have no salt: empty the cache with --cache cold"
+		return "the cache was warm from earlier runs, since prompts that are sent as they are have no salt. Empty " +
+			"it with --cache cold, or start the server anew"
 	case done == result.CacheSalt || done == result.CacheReset || done == result.CacheNewSeed:
 		return "no earlier run sent these prompts, so others send them too, or the server counts hits in another way"
 	}

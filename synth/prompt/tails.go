@@ -214,7 +214,12 @@ func (t *Tails) Repeat(period uint64) *Tails {
 }
 
 // Len returns how many blocks complete another.
-func (t *Tails) Len() int { return len(t.keys) }
+func (t *Tails) Len() int {
+	if t == nil {
+		return 0
+	}
+	return len(t.keys)
+}
 
 // Tokens returns how many tokens they repeat.
 func (t *Tails) Tokens() int64 { return t.tokens }

@@ -18,7 +18,6 @@ import (
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/synth/prompt"
 	"reprise/trace"
-	"reprise/trace/doc"
 	"reprise/trace/token"
 )
 
@@ -161,10 +160,6 @@ func (f *Prompts) Maker(cmd *cobra.Command, t *trace.Trace, blockSize int) (*Pro
 		}
 		if m.Tails, err = prompt.ReadTails(rows, blockSize); err != nil {
 			return nil, err
-		}
-		if n := int64(m.Tails.Len()); n > 0 {
-			cli.Notef(cmd, "tails: %s repeat %s of the partial block that they complete", doc.Many(n, "block"),
-				doc.Many(int64(m.Tails.Tokens()), "token"))
 		}
 	}
 	return m, nil

@@ -26,6 +26,7 @@ type Workload struct {
 	LoopSame         bool
 	LoopQuiet        bool // of a trial, which is one of many
 	outputs          string
+	outputsOfEvery   bool
 }
 
 // Values of prime.
@@ -105,11 +106,18 @@ func (f *Workload) Outputs() (replay.Outputs, error) {
 	if err != nil {
 		return o, cli.Usagef("--output-tokens: %v", err)
 	}
+	if f.outputsOfEvery {
+		o = o.OfEvery()
+	}
 	return o, nil
 }
 
-// DefaultOutputs is --output-tokens where it is not given.
-func (f *Workload) DefaultOutputs(text string) { f.outputs = cmp.Or(f.outputs, text) }
+// OutputsOfPrompts takes --output-tokens for the answers to a file of prompts: in place of those that the file has, and
+// where it is not given so long as these, or as the server makes them.
+func (f *Workload) OutputsOfPrompts() {
+	f.outputsOfEvery = f.outputs != ""
+	f.outputs = cmp.Or(f.outputs, "server:1024")
+}
 
 // Rounds reads --loop. The zero Span is one round.
 func (f *Workload) Rounds() (replay.Span, error) {

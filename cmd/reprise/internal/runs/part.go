@@ -118,21 +118,28 @@ func (p *workloadPart) checkOutputs(cmd *cobra.Command) error {
 	}
 	unknown := int64(0)
 	err = trace.Each(trace.Pick(src, p.rows, nil), func(_ int64, r *outputRow) error {
-		if r.OutputTokens == nil && r.Status != trace.StatusFailed {
+		if (r.OutputTokens == nil || p.outputs.Every()) && r.Status != trace.StatusFailed {
 			unknown++
 		}
 		return nil
 	})
 	switch {
-	case err != nil || unknown == 0:
+	case err != nil:
 		return err
+	case unknown == 0 && p.outputs.Given() && !p.outputs.ByServer():
+		cli.Notef(cmd, "--output-tokens changes nothing: every request has an output length in the workload")
+		return nil
+	case unknown == 0:
+		return nil
 	case !p.outputs.Given():
 		return cli.Usagef("%d of %d requests have no output length: give one with --output-tokens 256, a "+
 			"distribution such as --output-tokens lognormal:300,1.2, or let the server end within a bound with "+
 			"--output-tokens server:4096", unknown, p.rows.Len())
 	}
-	cli.Notef(cmd, "output lengths: %s for %d of %d requests, which have none in the workload", p.outputs,
-		unknown, p.rows.Len())
+	if !p.outputs.Every() {
+		cli.Notef(cmd, "output lengths: %s for %d of %d requests, which have none in the workload", p.outputs,
+			unknown, p.rows.Len())
+	}
 	p.about.Outputs = p.outputs.String()
 	return nil
 }

@@ -205,6 +205,9 @@ func (f *Replay) checkVerbatim(cmd *cobra.Command) error {
 		return err
 	}
 	switch {
+	case cmd.Flags().Changed("cache") && f.Servers.Cache != result.CacheCold && f.Servers.Cache != result.CacheAsIs:
+		return cli.Usagef("--cache %s makes prompts, and those of --verbatim or of a file are sent as they are: use "+
+			"--cache %s or %s", f.Servers.Cache, result.CacheCold, result.CacheAsIs)
 	case f.Workload.Loop != "" && !f.Workload.LoopSame:
 		return cli.Usagef("--verbatim sends the same text in every round: add --set loop-same")
 	case f.Workload.Start > 0 && f.Workload.Prime != flags.PrimeNone:

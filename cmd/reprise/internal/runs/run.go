@@ -20,6 +20,7 @@ import (
 	"reprise/replay/result"
 	"reprise/synth/prompt"
 	"reprise/trace"
+	"reprise/trace/doc"
 	"reprise/trace/profile"
 	"reprise/trace/token"
 	"reprise/trace/usage"
@@ -35,6 +36,10 @@ func (f *Replay) chosen(cmd *cobra.Command, w *trace.Trace) (*workloadPart, *fla
 	maker, err := f.Prompts.Maker(cmd, w, blockSize)
 	if err != nil {
 		return nil, nil, err
+	}
+	if n := int64(maker.Tails.Len()); n > 0 && !f.HasText() {
+		cli.Notef(cmd, "tails: %s repeat %s of the partial block that they complete", doc.Many(n, "block"),
+			doc.Many(int64(maker.Tails.Tokens()), "token"))
 	}
 	part, err := partOf(cmd, w, &f.Workload, maker.Seed)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 
 // verbatimExcludes are flags of prompts that are made, of rounds that must not
 // repeat them.
-var verbatimExcludes = []string{"token-ids", "corpus", "verify", "check-deterministic", "thread", "cache"}
+var verbatimExcludes = []string{"token-ids", "corpus", "verify", "check-deterministic", "thread"}
 
 // HasText tells whether the source's own text is sent.
 func (f *Replay) HasText() bool { return f.verbatim != "" }
