@@ -196,7 +196,7 @@ func TestFindings(t *testing.T) {
 		"APIs":          "ok: chat; not completions\nnote: completions refuses a prompt of one word: HTTP 400: no",
 		"Prefix cache":  "note: off (--enable-prefix-caching), stated: every prompt is computed whole",
 		"Cached tokens": "note: not reported, so that hits are those of the server's metrics alone: start it with --enable-prompt-tokens-details",
-		"Tokenizer":     "problem: the server does not count as o200k_base (taken, since none was named) does: +220 % for digits; its counts are like those of Qwen. Prompts would not have the lengths of the workload: name its own with --tokenizer, as the path of its tokenizer.json or, when it is in Hugging Face's cache, as Qwen/Qwen3-8B",
+		"Tokenizer":     "note: the server does not count as o200k_base (taken, since none was named) does: +220 % for digits; its counts are like those of Qwen. A replay then makes prompts of words that the server counts as one token each. For a corpus, name its own with --tokenizer, as the path of its tokenizer.json or, when it is in Hugging Face's cache, as Qwen/Qwen3-8B",
 		"Speculation":   "note: the server decodes speculatively; 3.20 tokens an event: with made-up prompts TPOT is not that of real text. --corpus, --verbatim or record --shadow send text that is",
 		"Clock":         "note: the server's clock is ahead by 3.2 to 3.9 s; Date headers have whole seconds. Its logs stand beside a replay only after that is taken off",
 	} {

@@ -260,9 +260,13 @@ func (t *Tokens) findings(add list, model string) {
 		if strings.Count(model, "/") == 1 {
 			next += " or, when it is in Hugging Face's cache, as " + model
 		}
-		add("Tokenizer", Problem, "the server does not count as %s does: %s%s for %s%s. Prompts would not have the "+
-			"lengths of the workload: %s", name, map[bool]string{true: "+"}[off > 0], doc.Percent(off),
-			kind, likely, next)
+		level, so := Problem, "Prompts would not have the lengths of the workload: "
+		if t.Guessed {
+			level, so = Note, "A replay then makes prompts of words that the server counts as one token each. For a "+
+				"corpus, "
+		}
+		add("Tokenizer", level, "the server does not count as %s does: %s%s for %s%s. %s%s", name,
+			map[bool]string{true: "+"}[off > 0], doc.Percent(off), kind, likely, so, next)
 	}
 }
 

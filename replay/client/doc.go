@@ -48,6 +48,7 @@
 //   - template.go: what a chat template puts before a prompt and after it, told apart
 //   - probe.go: asking for the model; measuring how many tokens the chat template adds,
 //     for a prompt and for a turn
+//   - vocabulary.go: words that the server counts as one token each, where its tokenizer is not known
 //   - inspect.go: which APIs a server has, single prompts, round trips
 //   - setup.go: why a server cannot be used: its own message, its models, and the API that
 //     it has instead

@@ -337,7 +337,11 @@ func engine(s *Summary) factGroup {
 		model = joined(modelParts(r)...)
 	}
 	g.add("Model", model, "")
-	g.add("Tokenizer", r.Tokenizer, "")
+	words := ""
+	if r.Words > 0 {
+		words = fmt.Sprintf("not named: prompts are of %d words that the server counts as one token each", r.Words)
+	}
+	g.add("Tokenizer", r.Tokenizer, words)
 	g.add("Context length", positive(r.MaxModelLen, "token"), "as the server lists it")
 	g.add("Server", r.ServerVersion, "its version")
 	g.add("Simulated", strings.NewReplacer("{", "", "}", "", `"`, "", "_", " ", ":", ": ", ",",

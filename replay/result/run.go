@@ -143,6 +143,7 @@ type Load struct {
 	Model       string  `json:"model"`
 	Tokenizer   string  `json:"tokenizer"`
 	Guessed     bool    `json:"tokenizer_guessed,omitempty"` // nobody named the tokenizer: it is the usual one
+	Words       int     `json:"one_token_words,omitempty"`   // that prompts are made of, since the server counts otherwise
 	Speed       float64 `json:"speed"`
 	Timing      string  `json:"timing"`                // open-loop, causal or closed-loop
 	Rate        string  `json:"rate,omitempty"`        // arrival process in place of recorded times

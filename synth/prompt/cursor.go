@@ -143,7 +143,7 @@ func (p *Prompter) check(r *trace.Request) error {
 // errTooLarge says that a block id of who cannot be spelt.
 func (p *Prompter) errTooLarge(who string) error {
 	return fmt.Errorf("%s has a block id of %d or above, more than %d words of this vocabulary can spell: number the "+
-		"blocks densely", who, p.heads.Len(), headTokens)
+		"blocks densely, or make prompts with a tokenizer of more words", who, p.heads.Len(), headTokens)
 }
 
 // fill draws the next tokens into dst and returns those drawn, fewer than

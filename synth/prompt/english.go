@@ -34,26 +34,37 @@ const leastEnglish = 100
 //
 // A tokenizer with fewer than a hundred words of the list is an error.
 func English(e *token.Encoding) (*Text, error) {
-	all := e.Words()
-	number := make(map[string]int, len(all.Text))
-	for i, w := range all.Text {
-		number[w] = i
-	}
-	var b lexiconBuilder
-	var words []string
-	for _, w := range strings.Fields(englishList) {
-		if i, ok := number[w]; ok {
-			b.addWord(all, i)
-			words = append(words, w)
-		}
-	}
-	if len(words) < leastEnglish {
+	common := Common(e.Words())
+	if len(common.Text) < leastEnglish {
 		return nil, errors.New("the tokenizer has too few single-token English words: use prompts of words " +
 			"without meaning")
 	}
-	t := &english{slots: zipf(len(words)), capitals: make([]uint32, len(words))}
-	t.addMarks(e, &b, words)
-	return &Text{lex: b.done(), words: uint64(len(words)), english: t}, nil
+	var b lexiconBuilder
+	t := newEnglish(&b, common)
+	t.addMarks(e, &b, common.Text)
+	return &Text{lex: b.done(), words: uint64(len(common.Text)), english: t}, nil
+}
+
+// PlainEnglish is English of these words alone, the most frequent first, without capitals and marks.
+func PlainEnglish(words *token.Words) *Text {
+	var b lexiconBuilder
+	t := newEnglish(&b, words)
+	return &Text{lex: b.done(), words: uint64(len(words.Text)), english: t}
+}
+
+// Common are those of words that are common English, the most frequent first.
+func Common(words *token.Words) *token.Words {
+	number := make(map[string]int, len(words.Text))
+	for i, w := range words.Text {
+		number[w] = i
+	}
+	var common []int
+	for w := range strings.FieldsSeq(englishList) {
+		if i, ok := number[w]; ok {
+			common = append(common, i)
+		}
+	}
+	return words.Only(common)
 }
 
 // An english draws words by their rank, and the marks between them.
@@ -65,11 +76,18 @@ type english struct {
 	stop     uint32   // entry
 }
 
-// addMarks adds the capitals and the marks that are stable.
-func (t *english) addMarks(e *token.Encoding, b *lexiconBuilder, words []string) {
-	for i := range words {
+// newEnglish adds words, which have no capitals yet.
+func newEnglish(b *lexiconBuilder, words *token.Words) *english {
+	t := &english{slots: zipf(len(words.Text)), capitals: make([]uint32, len(words.Text))}
+	for i := range words.Text {
+		b.addWord(words, i)
 		t.capitals[i] = uint32(i)
 	}
+	return t
+}
+
+// addMarks adds the capitals and the marks that are stable.
+func (t *english) addMarks(e *token.Encoding, b *lexiconBuilder, words []string) {
 	single := func(text string) (uint32, bool) {
 		ids := e.Append(nil, words[0]+text)
 		return ids[len(ids)-1], len(ids) == 2

@@ -33,6 +33,16 @@ type Words struct {
 	Text   []string
 }
 
+// Only are the words of these numbers, in their order.
+func (w *Words) Only(numbers []int) *Words {
+	some := new(Words)
+	for _, i := range numbers {
+		some.Spaced, some.Bare = append(some.Spaced, w.Spaced[i]), append(some.Bare, w.Bare[i])
+		some.Text = append(some.Text, w.Text[i])
+	}
+	return some
+}
+
 // findWords finds the words of an encoding; j is nil for tiktoken's. Words that something else in a tokenizer.json
 // interferes with are left out: merges across a space, an added token, a pattern that cuts words. The rest is tried in
 // one text; if that does not come back, there are no words.

@@ -87,7 +87,15 @@ type Prompts struct {
 	OwnSeed  bool
 	ColdSeed string
 	PlanOnly bool // no prompt is sent, so another tokenizer may stand for one that is not here
+
+	learnt *learnt // nil where a command makes one run
 }
+
+// learnt are the words by server that [PromptMaker.OfServer] found.
+type learnt struct{ words map[string]*token.Words }
+
+// KeepLearnt keeps what the runs of a command learn of servers.
+func (f *Prompts) KeepLearnt() { f.learnt = &learnt{map[string]*token.Words{}} }
 
 // Register adds the flags. What the tokenizer and the seed are used for differs from
 // command to command.
@@ -124,8 +132,12 @@ func NewSeed() (uint64, error) {
 type PromptMaker struct {
 	Tok       *token.Encoding
 	Guessed   bool // nobody named the tokenizer
+	Words     *token.Words
 	Seed      uint64
 	BlockSize int
+	Rows      int64 // of the workload
+	learnt    *learnt
+	kind      string        // of the text, as [trace.Meta].Text
 	text      *prompt.Text  // nil for words without meaning
 	Tails     *prompt.Tails // nil when they are not shared
 }
@@ -133,14 +145,14 @@ type PromptMaker struct {
 // Maker reads what the prompts of a workload need: tokenizer, seed, corpus, and
 // the tails that its rows share. blockSize is that of its rows.
 func (f *Prompts) Maker(cmd *cobra.Command, t *trace.Trace, blockSize int) (*PromptMaker, error) {
-	m := &PromptMaker{BlockSize: blockSize}
+	m := &PromptMaker{BlockSize: blockSize, kind: t.Meta.Text, learnt: cmp.Or(f.learnt, &learnt{map[string]*token.Words{}})}
 	var err error
 	if m.Tok, err = f.openTokenizer(cmd, t); err != nil {
 		return nil, err
 	}
 	// Import counts with the usual one too unless told otherwise.
 	m.Guessed = f.Tokenizer == "" && m.Tok.Name() == usualTokenizer
-	if len(m.Tok.Words().Text) == 0 {
+	if m.Words = m.Tok.Words(); len(m.Words.Text) == 0 {
 		return nil, errNoWords
 	}
 	if m.Seed, err = strconv.ParseUint(cmp.Or(f.Seed, t.Meta.Seed, "1"), 10, 64); err != nil {
@@ -225,7 +237,7 @@ func (m *PromptMaker) Prompter(t result.Template) (*prompt.Prompter, error) {
 	if m.Tails != nil {
 		opts = append(opts, prompt.WithTails(m.Tails))
 	}
-	return prompt.New(m.Tok.Words(), m.Seed, m.BlockSize, opts...)
+	return prompt.New(m.Words, m.Seed, m.BlockSize, opts...)
 }
 
 // A RowPrompter makes prompts, and says how many tokens of a corpus it had to fill.

@@ -14,6 +14,7 @@ import (
 
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay/result"
+	"reprise/synth/prompt"
 	"reprise/trace"
 	"reprise/trace/objectstore"
 	"reprise/trace/token"
@@ -29,23 +30,15 @@ const usualTokenizer = "o200k_base"
 func (f *Prompts) openTokenizer(cmd *cobra.Command, t *trace.Trace) (*token.Encoding, error) {
 	name := cmp.Or(f.Tokenizer, t.Meta.Tokenizer, usualTokenizer)
 	digest, byDigest := strings.CutPrefix(name, "tokenizer.json:")
-	hub := os.Getenv("HF_HUB_CACHE")
-	if hub == "" {
-		home, _ := os.UserHomeDir()
-		hub = filepath.Join(cmp.Or(os.Getenv("HF_HOME"), filepath.Join(home, ".cache", "huggingface")), "hub")
-	}
+	hub := hubCache()
 	if !byDigest {
-		// A model of Hugging Face's hub, such as Qwen/Qwen3-8B, is looked for in its cache.
-		owner, model, ofHub := strings.Cut(name, "/")
-		if _, err := objectstore.Stat(name); err != nil && ofHub && owner != "" && owner != "." && owner != ".." &&
-			model != "" && !strings.Contains(model, "/") && filepath.Ext(model) != ".json" {
-			paths, _ := objectstore.Glob(filepath.Join(hub, "models--"+owner+"--"+model, "snapshots", "*",
-				"tokenizer.json"))
-			if len(paths) == 0 {
+		if _, err := objectstore.Stat(name); err != nil && filepath.Ext(name) != ".json" && isOfHub(name) {
+			path := cachedTokenizer(name)
+			if path == "" {
 				return nil, cli.Usagef("--tokenizer: %s is no file, and no model in Hugging Face's cache, %s: name "+
 					"the path of its tokenizer.json", name, hub)
 			}
-			name = paths[len(paths)-1]
+			name = path
 			cli.Notef(cmd, "tokenizer: %s", name)
 		}
 		tok, err := token.OpenAny(name)
@@ -75,6 +68,104 @@ func (f *Prompts) openTokenizer(cmd *cobra.Command, t *trace.Trace) (*token.Enco
 	return nil, cli.Usagef("the workload was made with a tokenizer.json whose SHA-256 begins with %s, and it is "+
 		"neither beside %s, nor in this folder, nor below %s: put it beside the workload, or name it with "+
 		"--tokenizer FILE", digest, t.Name(), hub)
+}
+
+// hubCache is where Hugging Face keeps the models that it has brought here.
+func hubCache() string {
+	if hub := os.Getenv("HF_HUB_CACHE"); hub != "" {
+		return hub
+	}
+	home, _ := os.UserHomeDir()
+	return filepath.Join(cmp.Or(os.Getenv("HF_HOME"), filepath.Join(home, ".cache", "huggingface")), "hub")
+}
+
+// isOfHub says whether a name may be that of a model of Hugging Face's hub, such as Qwen/Qwen3-8B.
+func isOfHub(name string) bool {
+	owner, model, ok := strings.Cut(name, "/")
+	return ok && strings.Trim(owner, ".") != "" && model != "" && !strings.ContainsAny(name, `*?[\`) &&
+		!strings.Contains(model, "/")
+}
+
+// cachedTokenizer is the path of the tokenizer.json of a model of the hub, "" where it is not in the cache.
+func cachedTokenizer(name string) string {
+	paths, _ := objectstore.Glob(filepath.Join(hubCache(), "models--"+strings.ReplaceAll(name, "/", "--"),
+		"snapshots", "*", "tokenizer.json")) // a pattern of ours is never bad
+	if len(paths) == 0 {
+		return ""
+	}
+	return paths[len(paths)-1]
+}
+
+// TakeModels takes the tokenizer of a served model in place of one that nobody named, where it is at hand: in the
+// model's folder, if the model is named by that, or in Hugging Face's cache.
+func (m *PromptMaker) TakeModels(cmd *cobra.Command, model string) {
+	if !m.Guessed || m.kind == trace.TextCorpus {
+		return
+	}
+	path := ""
+	if file := filepath.Join(model, "tokenizer.json"); filepath.IsAbs(model) && hasFile(file) {
+		path = file
+	} else if isOfHub(model) {
+		path = cachedTokenizer(model)
+	}
+	if path == "" {
+		return
+	}
+
+	tok, err := token.OpenAny(path)
+	if err != nil || len(tok.Words().Text) == 0 {
+		return // its words can still be counted by the server
+	}
+	text := m.text
+	if m.kind == trace.TextWords {
+		if text, err = prompt.English(tok); err != nil {
+			return
+		}
+	}
+	m.Tok, m.Words, m.text, m.Guessed = tok, tok.Words(), text, false
+	cli.Oncef(cmd, "tokenizer: %s, which is that of the model %s", path, model)
+}
+
+func hasFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// servedWords is how many words the prompts of a workload are made of where the tokenizer is not known, and largeWords
+// those of one with more than largeRows rows: three words spell the id of a block, of which there are 16.7 million or a
+// billion. leastWords do for 262,144.
+const (
+	servedWords = 256
+	largeWords  = 1024
+	largeRows   = 20_000
+	leastWords  = 64
+)
+
+// OfServer makes prompts of words that oneToken finds to be one token each for a server whose tokenizer is not known,
+// and says whether it found enough. No other prompts have the lengths of the workload there. Those of a server are
+// looked for once in a command that makes several runs.
+func (m *PromptMaker) OfServer(server string,
+	oneToken func(words []string, least, want int) ([]int, error)) (bool, error) {
+	if !m.Guessed || m.kind == trace.TextCorpus {
+		return false, nil
+	}
+	words := m.learnt.words[server]
+	if words == nil {
+		common, want := prompt.Common(m.Tok.Words()), servedWords
+		if m.Rows > largeRows {
+			want = largeWords
+		}
+		numbers, err := oneToken(common.Text, leastWords, want)
+		if err != nil || len(numbers) < leastWords {
+			return false, err
+		}
+		words = common.Only(numbers)
+		m.learnt.words[server] = words
+	}
+	if m.Words = words; m.kind == trace.TextWords {
+		m.text = prompt.PlainEnglish(words)
+	}
+	return true, nil
 }
 
 // hasDigest says whether the SHA-256 of a file begins with these digits.

@@ -114,7 +114,7 @@ func TestOffBy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &PromptMaker{Tok: tok, Seed: 1, BlockSize: 16}
+	m := &PromptMaker{Tok: tok, Words: tok.Words(), Seed: 1, BlockSize: 16}
 	for counted, want := range map[int]string{64: "", 62: "", 66: "", 67: "5 % more tokens than o200k_base", 31: "52 % fewer tokens than o200k_base", 145: "127 % more tokens than o200k_base", 1: "", 0: ""} {
 		if got := m.OffBy(counted, 64); got != want {
 			t.Errorf("%d of 64: %q, want %q", counted, got, want)

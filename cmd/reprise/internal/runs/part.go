@@ -126,10 +126,10 @@ func (p *workloadPart) checkOutputs(cmd *cobra.Command) error {
 	switch {
 	case err != nil:
 		return err
-	case unknown == 0 && p.outputs.Given() && !p.outputs.ByServer():
-		cli.Notef(cmd, "--output-tokens changes nothing: every request has an output length in the workload")
-		return nil
 	case unknown == 0:
+		if p.outputs.Given() && !p.outputs.ByServer() && !cmd.Flags().Changed("input-tokens") { // which makes requests
+			cli.Oncef(cmd, "--output-tokens changes nothing: every request has an output length in the workload")
+		}
 		return nil
 	case !p.outputs.Given():
 		return cli.Usagef("%d of %d requests have no output length: give one with --output-tokens 256, a "+

@@ -22,14 +22,13 @@ import (
 	"reprise/trace"
 	"reprise/trace/doc"
 	"reprise/trace/profile"
-	"reprise/trace/token"
 	"reprise/trace/usage"
 )
 
 // chosen is the part of the workload that the flags ask for, and what makes its
 // prompts.
 func (f *Replay) chosen(cmd *cobra.Command, w *trace.Trace) (*workloadPart, *flags.PromptMaker, error) {
-	_, blockSize, err := OpenRows(w)
+	rows, blockSize, err := OpenRows(w)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -37,6 +36,7 @@ func (f *Replay) chosen(cmd *cobra.Command, w *trace.Trace) (*workloadPart, *fla
 	if err != nil {
 		return nil, nil, err
 	}
+	maker.Rows = rows.Total
 	if n := int64(maker.Tails.Len()); n > 0 && !f.HasText() {
 		cli.Notef(cmd, "tails: %s repeat %s of the partial block that they complete", doc.Many(n, "block"),
 			doc.Many(int64(maker.Tails.Tokens()), "token"))
@@ -54,13 +54,13 @@ func (f *Replay) chosen(cmd *cobra.Command, w *trace.Trace) (*workloadPart, *fla
 	return part, maker, nil
 }
 
-func (f *Replay) endpoint(tok *token.Encoding, extras client.RowExtras, connections string) (*client.HTTP, error) {
+func (f *Replay) endpoint(m *flags.PromptMaker, extras client.RowExtras, connections string) (*client.HTTP, error) {
 	o, err := f.Target.Options()
 	if err != nil {
 		return nil, err
 	}
 	o.Rows, o.Connections, o.Replies = extras, connections, f.thread
-	o.Count = func(text string) int { return len(tok.Append(nil, text)) }
+	o.Count = func(text string) int { return len(m.Tok.Append(nil, text)) }
 	e, err := client.New(o)
 	if err != nil {
 		err = cli.Usagef("%s", strings.TrimPrefix(err.Error(), "client: "))
@@ -106,7 +106,7 @@ func (f *Replay) Run(cmd *cobra.Command, w *trace.Trace) error {
 	}
 	r.about = result.Run{
 		Version: cli.Version,
-		Load:    result.Load{Tokenizer: r.maker.Tok.Name(), Guessed: r.maker.Guessed},
+		Load:    result.Load{Tokenizer: r.maker.Tok.Name(), Guessed: r.maker.Guessed, Words: r.servers.words},
 		Images:  r.imageLoad,
 		Source: result.Source{Workload: r.w.Meta.Digest, Tier: r.w.Meta.Tier,
 			Seed: strconv.FormatUint(r.maker.Seed, 10), BlockSize: r.part.blockSize},
@@ -218,7 +218,7 @@ func (r *replayRun) open() (err error) {
 	if r.imageLoad, err = r.part.countImages(r.cmd); err != nil {
 		return err
 	}
-	if r.endpoint, err = r.Replay.endpoint(r.maker.Tok, extras, connections); err != nil {
+	if r.endpoint, err = r.Replay.endpoint(r.maker, extras, connections); err != nil {
 		return err
 	}
 	r.closes = append(r.closes, r.endpoint.Close)

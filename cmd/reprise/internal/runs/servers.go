@@ -33,7 +33,6 @@ func (s *replayServers) calibrate(cmd *cobra.Command,
 	if err != nil {
 		return nil, err
 	}
-	words := m.Tok.Words()
 	var model string
 	uncounted := map[string]bool{}
 	err = untilFree(cmd, func() error {
@@ -46,16 +45,22 @@ func (s *replayServers) calibrate(cmd *cobra.Command,
 				s.survey = s.admin.Survey(cmd.Context(), model)
 				s.block, s.blockFrom = blockSize(cmd, f.serverBlock, s.survey)
 			}
+			if f.raw == nil {
+				m.TakeModels(cmd, model)
+			}
 			for _, api := range apis {
 				if f.raw != nil {
 					templates[api] = result.Template{} // no prompt is made to a length
 					continue
 				}
-				_, err = endpoint.CalibrateAPI(cmd.Context(), api, words.Text[0], words.Bare[0])
+				_, err = endpoint.CalibrateAPI(cmd.Context(), api, m.Words.Text[0], m.Words.Bare[0])
 				if uncounted[api] = errors.Is(err, client.ErrUncounted); err != nil && !uncounted[api] {
 					return err
 				}
-				templates[api] = endpoint.TemplateParts(cmd.Context(), api, words.Text, s.block)
+				if !uncounted[api] {
+					s.learnWords(cmd, api)
+				}
+				templates[api] = endpoint.TemplateParts(cmd.Context(), api, m.Words.Text, s.block)
 			}
 			return cmd.Context().Err()
 		})
@@ -66,7 +71,7 @@ func (s *replayServers) calibrate(cmd *cobra.Command,
 	defer func() { tellAdapted(cmd, endpoint) }()
 	if f.raw != nil {
 		for _, api := range []string{result.APIChat, result.APICompletions} { // those that the source has
-			if err := endpoint.ProbeUsage(cmd.Context(), api, words.Text[0]); err != nil {
+			if err := endpoint.ProbeUsage(cmd.Context(), api, m.Words.Text[0]); err != nil {
 				return nil, err
 			}
 		}
@@ -109,12 +114,50 @@ func tellAdapted(cmd *cobra.Command, endpoint *client.HTTP) {
 // sampleTokens is how long a text is that a server counts to show its tokenizer.
 const sampleTokens = 64
 
+// learnWords makes prompts of words that the server counts as one token each, where nobody named its tokenizer and it
+// counts otherwise than the usual one. It asks once, and where that does not help prompts stay as they were.
+func (s *replayServers) learnWords(cmd *cobra.Command, api string) {
+	m, endpoint := s.maker, s.endpoint
+	if s.asked || !m.Guessed || s.flags.Target.TokenIDs {
+		return
+	}
+	s.asked = true
+	count := func() string {
+		text, err := m.Sample(sampleTokens)
+		if err != nil {
+			return ""
+		}
+		n, err := endpoint.Count(cmd.Context(), api, text)
+		if err != nil {
+			return ""
+		}
+		return m.OffBy(n, sampleTokens)
+	}
+	off := count()
+	if off == "" {
+		return
+	}
+	before := *m
+	found, err := m.OfServer(s.flags.Target.Model+" "+endpoint.Endpoints()[0], func(words []string, least, want int) ([]int, error) {
+		return endpoint.OneToken(cmd.Context(), api, words, least, want)
+	})
+	switch {
+	case err != nil || !found:
+	case count() != "":
+		*m = before
+	default:
+		s.words = len(m.Words.Text)
+		cli.Oncef(cmd, "tokenizer: nobody named it, and the server counts %s: prompts are made of %d words that it "+
+			"counts as one token each, so that their lengths are those of the workload", off, s.words)
+	}
+}
+
 // compareTokenizers has the server count one text of the kind that will be sent, and says
 // where it counts otherwise than the tokenizer. A text that it refuses shows nothing.
 func (f *Replay) compareTokenizers(cmd *cobra.Command, endpoint *client.HTTP, m *flags.PromptMaker, apis []string,
 	uncounted map[string]bool) error {
 	counts := slices.IndexFunc(apis, func(api string) bool { return !uncounted[api] })
-	if counts < 0 || f.Target.TokenIDs {
+	if counts < 0 || f.Target.TokenIDs || len(m.Words.Text) < len(m.Tok.Words().Text) {
 		return nil
 	}
 	text, err := m.Sample(sampleTokens)
@@ -288,6 +331,8 @@ type replayServers struct {
 	survey      []result.ServerModels      // what they state of themselves
 	block       int                        // of their prefix caches, in tokens
 	blockFrom   string                     // as [result.Source].ServerBlockFrom
+	asked       bool                       // for words of one token
+	words       int                        // of one token, that prompts are made of; 0 where the tokenizer is known
 	cache       *result.CacheDiscipline
 }
 

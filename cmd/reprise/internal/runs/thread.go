@@ -16,7 +16,7 @@ func (r *replayRun) threading() (*replay.Threading, error) {
 		return nil, nil
 	}
 	cmd, m := r.cmd, r.maker
-	words := m.Tok.Words()
+	words := m.Words
 	overhead, err := r.endpoint.CalibrateTurn(cmd.Context(), words.Text[0])
 	if errors.Is(err, client.ErrUncounted) {
 		cli.Notef(cmd, "threads: the server sends no usage, so what its template adds with a turn is not known and "+

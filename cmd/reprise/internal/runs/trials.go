@@ -103,6 +103,7 @@ func (f *Trials) Target(cmd *cobra.Command) (bench.Target, error) {
 	if err := f.Live.Check(cmd); err != nil {
 		return nil, err
 	}
+	f.Live.Prompts.KeepLearnt()
 	_, err := f.Live.Admin.open(cmd.Context(), cmd) // for all trials, until the command is over
 	return liveTarget{cmd, f.Live}, err
 }
