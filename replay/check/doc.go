@@ -12,7 +12,7 @@
 // # Files
 //
 //   - check.go: Run: what is asked and sent, in which order; the Report
-//   - tokenizer.go: the five texts, counts beside each other, and the likely family
+//   - tokenizer.go: the five texts, counts beside each other, and which built-in one counts as the server
 //   - clock.go: round trips, and the offset of the server's clock from its Date headers
 //   - findings.go: the findings and their words, the flag that turns something on at each
 //     engine; the table

@@ -252,21 +252,20 @@ func (t *Tokens) findings(add list, model string) {
 	case !t.differs(tokens):
 		add("Tokenizer", OK, "%s counts as the server does, in %s", name, doc.Many(int64(compared), "text"))
 	default:
-		likely := ""
-		if t.Family != "" {
-			likely = "; its counts are like those of " + t.Family
-		}
 		next := "name its own with --tokenizer, as the path of its tokenizer.json"
 		if strings.Count(model, "/") == 1 {
 			next += " or, when it is in Hugging Face's cache, as " + model
+		}
+		if t.Family != "" {
+			next = "give --tokenizer " + t.Family + ", which counts as the server does"
 		}
 		level, so := Problem, "Prompts would not have the lengths of the workload: "
 		if t.Guessed {
 			level, so = Note, "A replay then makes prompts of words that the server counts as one token each. For a "+
 				"corpus, "
 		}
-		add("Tokenizer", level, "the server does not count as %s does: %s%s for %s%s. %s%s", name,
-			map[bool]string{true: "+"}[off > 0], doc.Percent(off), kind, likely, so, next)
+		add("Tokenizer", level, "the server does not count as %s does: %s%s for %s. %s%s", name,
+			map[bool]string{true: "+"}[off > 0], doc.Percent(off), kind, so, next)
 	}
 }
 

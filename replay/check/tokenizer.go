@@ -13,7 +13,7 @@ type Tokens struct {
 	Name    string `json:"name"`
 	Guessed bool   `json:"guessed"` // nobody named it
 	Texts   []Text `json:"texts,omitempty"`
-	Family  string `json:"likely,omitempty"` // whose counts those of the server are like, where they differ
+	Family  string `json:"likely,omitempty"` // built-in one that counts as the server, where this differs
 }
 
 // A Text is what was counted on both sides.
@@ -74,41 +74,13 @@ func (t *Tokens) differs(count func(*Text) int) bool {
 // tokens is how a text is counted by the tokenizer that is checked.
 func tokens(t *Text) int { return t.Tokens }
 
-// family says whose counts those of the server are: a built-in tokenizer that counts every
-// text so, or else a family, by how digits are cut and whether English is counted as by
-// cl100k_base, whose merges Llama 3 and Qwen share.
+// family is the built-in tokenizer that counts every text as the server does, or "".
 func (t *Tokens) family() string {
 	for _, name := range token.Names() {
 		if tok, err := token.Open(name); err == nil &&
 			!t.differs(func(text *Text) int { return len(tok.Append(nil, text.content)) }) {
 			return name
 		}
-	}
-	english, digits := -1, -1
-	for _, text := range t.Texts {
-		switch {
-		case text.Counted == nil:
-		case text.Kind == "English":
-			english = *text.Counted
-		case text.Kind == "digits":
-			digits = *text.Counted
-		}
-	}
-	like := false // cl100k_base
-	if tok, err := token.Open("cl100k_base"); err == nil && english > 0 {
-		n := len(tok.Append(nil, t.Texts[0].content))
-		like = max(english-n, n-english)*20 <= n
-	}
-	size := len(texts()[3].content)
-	switch one, three := digits >= size-2 && digits <= size+2, digits >= size/3-1 && digits <= size/3+3; {
-	case one && like:
-		return "Qwen (digits one by one, English as cl100k_base)"
-	case one:
-		return "Gemma, Mistral or Llama 2 (digits one by one)"
-	case three && like:
-		return "Llama 3 (digits in threes, English as cl100k_base)"
-	case three:
-		return "one that cuts digits in threes, as Llama 3, DeepSeek and o200k_base do"
 	}
 	return ""
 }
