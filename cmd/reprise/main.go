@@ -201,7 +201,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		err = errors.New("interrupted; nothing was written")
 	}
 	cli.Message(said, "reprise: "+cli.PlainError(err))
-	if code == cli.Usage {
+	if code == cli.Usage && !errors.Is(err, cli.ErrExists) {
 		fmt.Fprintln(stderr, "Run with --help for how to use it.")
 	}
 	return code

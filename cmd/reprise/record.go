@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -182,6 +183,10 @@ func (f *recordFlags) run(cmd *cobra.Command) error {
 	}
 	cli.Notef(cmd, "recording %s://%s to %s, in front of %s; stop it with Ctrl-C", scheme, l.Addr(), f.out,
 		strings.Join(f.upstreams, " and "))
+	if a, ok := l.Addr().(*net.TCPAddr); ok && a.IP.IsUnspecified() {
+		cli.Notef(cmd, "it listens on all interfaces, so whoever reaches this machine reaches the engine: --listen "+
+			"127.0.0.1:%d is for this machine alone", a.Port)
+	}
 	cutOff, serveErr := r.proxy.Serve(cmd.Context(), l, record.ServeOptions{Certificate: certificate, Drain: f.drain,
 		Draining: func(inFlight int) {
 			cli.Notef(cmd, "stopping: %s in flight, for %v at most", doc.Many(int64(inFlight), "request"), f.drain)

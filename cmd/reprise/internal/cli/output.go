@@ -96,6 +96,9 @@ func CheckBeside(cmd *cobra.Command, output string, beside ...string) error {
 	return nil
 }
 
+// ErrExists says all that there is to say of an output that exists.
+var ErrExists = errors.New("exists: --overwrite replaces it")
+
 // checkFile says why a file cannot be written, which is named by a flag.
 func checkFile(path, flag string, overwrite bool) error {
 	folder := filepath.Dir(path)
@@ -107,7 +110,7 @@ func checkFile(path, flag string, overwrite bool) error {
 	case err == nil && !info.Mode().IsRegular():
 		return nil
 	case err == nil && !overwrite:
-		return Usagef("%s exists: name another file with %s, or replace it with --overwrite", path, flag)
+		return Usagef("%s %w", path, ErrExists)
 	case errors.Is(err, fs.ErrNotExist):
 		if _, err := os.Stat(folder); errors.Is(err, fs.ErrNotExist) {
 			return Usagef("folder %s does not exist: make it first, or name another with %s", folder, flag)
@@ -140,7 +143,7 @@ func checkObject(path, flag string, folder, overwrite bool) error {
 	case overwrite:
 		return nil
 	case !folder:
-		return Usagef("%s exists: name another object with %s, or replace it with --overwrite", path, flag)
+		return Usagef("%s %w", path, ErrExists)
 	}
 	before, err := objectstore.Glob(objectstore.Join(path, "part-*-of-*.parquet"))
 	if err == nil && len(before) > 0 {

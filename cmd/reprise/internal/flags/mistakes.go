@@ -3,6 +3,7 @@ package flags
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/agnivade/levenshtein"
@@ -80,19 +81,23 @@ func UnknownCommand(root *cobra.Command, quoted string) error {
 
 // closest is the name that a typed one was most likely meant to be, or "": the one that
 // the fewest changes of a letter lead to, two of them or a third of its letters, or else
-// the first that begins with it.
+// the first that begins or ends with it. Letters in another order are one change.
 func closest(typed string, names []string) (found string) {
 	fewest := max(3, len(typed)/3+1)
 	if len(typed) < 4 {
 		fewest = 2
 	}
 	for _, name := range names {
-		if n := levenshtein.ComputeDistance(typed, name); n < fewest {
+		n := levenshtein.ComputeDistance(typed, name)
+		if n > 0 && slices.Equal(slices.Sorted(slices.Values([]byte(typed))), slices.Sorted(slices.Values([]byte(name)))) {
+			n = 1
+		}
+		if n < fewest {
 			found, fewest = name, n
 		}
 	}
 	for _, name := range names {
-		if found == "" && len(typed) > 2 && strings.HasPrefix(name, typed) {
+		if found == "" && len(typed) > 2 && (strings.HasPrefix(name, typed) || strings.HasSuffix(name, "-"+typed)) {
 			found = name
 		}
 	}
