@@ -22,18 +22,36 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 )
 
-// What was built. The linker sets it.
+// What was built. The linker sets it; without a linker's word, the version is that of the module.
 var (
-	Version    = "unversioned"
+	Version    = unversioned
 	Commit     string // of a release; of other builds Go may know it
 	CommitDate string
 )
+
+const unversioned = "unversioned"
+
+// go install runs the linker without a version, and notes that of the module which it fetched.
+func init() {
+	if info, ok := debug.ReadBuildInfo(); ok && Version == unversioned {
+		Version = moduleVersion(info.Main.Version)
+	}
+}
+
+// moduleVersion is a version as Go notes it: none, or (devel), where it was not fetched.
+func moduleVersion(noted string) string {
+	if noted == "" || noted == "(devel)" {
+		return unversioned
+	}
+	return noted
+}
 
 // Exit codes. Where several apply, the first of 2, 1, 4, 3 is used; but a clause of a
 // contract that fails (3) goes before one that cannot be judged (4).
