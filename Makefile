@@ -30,12 +30,12 @@ build: ## one static binary
 	@echo building $(BIN)
 	@$(GO) build -ldflags '-s -w -X reprise/cmd/reprise/internal/cli.Version=$(VERSION)' -o $(BIN) ./cmd/reprise
 
-release: ## archives, SBOMs, image and checksums for all platforms, to dist/; see docs/install.md
-	$(GO) run ./cmd/internal/release -o dist
+release: ## archives, wheels, SBOMs and image, to dist/; with MODULE=host/owner/reprise what is published there too
+	$(GO) run ./cmd/internal/release -o dist -module '$(MODULE)'
 
 release-test: release ## run what can be run of dist/ here, and look into the rest
 	REPRISE_TEST_DIST=$(CURDIR)/dist $(GO) test -count=1 -v -run Dist ./cmd/internal/release
-	REPRISE_TEST_RELEASE=1 $(GO) test -count=1 -v -run Dist ./cmd/internal/release
+	REPRISE_TEST_RELEASE=1 $(GO) test -count=1 -v -timeout 30m -run 'Dist|Source' ./cmd/internal/release
 
 bench: ## every Go benchmark, once
 	$(GO) test -run '^$$' -bench . -benchtime 1s ./...

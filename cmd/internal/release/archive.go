@@ -65,7 +65,7 @@ func (r *release) archive(p platform, folder string, b *binary,
 		program += ".exe"
 	}
 	entries := append([]entry{{program, 0o755, b.data}}, documents...)
-	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(entries, byName)
 	for i := range entries {
 		entries[i].name = folder + "/" + entries[i].name
 	}
@@ -75,19 +75,27 @@ func (r *release) archive(p platform, folder string, b *binary,
 		}
 		return folder + ".tar.gz", data, err
 	}
-	var out bytes.Buffer
-	w := zip.NewWriter(&out)
+	data, err = zipped(entries, r.when)
+	return folder + ".zip", data, err
+}
+
+// zipped is a zip file of the entries, all of one time.
+func zipped(entries []entry, when time.Time) ([]byte, error) {
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
 	for _, e := range entries {
-		h := &zip.FileHeader{Name: e.name, Method: zip.Deflate, Modified: r.when}
+		h := &zip.FileHeader{Name: e.name, Method: zip.Deflate, Modified: when}
 		h.SetMode(e.mode)
 		f, err := w.CreateHeader(h)
 		if err != nil {
-			return "", nil, err
+			return nil, err
 		}
 		if _, err := f.Write(e.data); err != nil {
-			return "", nil, err
+			return nil, err
 		}
 	}
-	err = w.Close()
-	return folder + ".zip", out.Bytes(), err
+	err := w.Close()
+	return b.Bytes(), err
 }
+
+func byName(a, b entry) int { return strings.Compare(a.name, b.name) }

@@ -32,7 +32,7 @@ func (r *release) build(p platform, program string) (*binary, error) {
 		return nil, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	const cli = "reprise/cmd/reprise/internal/cli"
+	cli := r.module + "/cmd/reprise/internal/cli"
 	set := []string{"-s", "-w"}
 	for _, v := range [][2]string{{"Version", r.version}, {"Commit", r.commit},
 		{"CommitDate", r.when.Format("2006-01-02T15:04:05Z")}} {

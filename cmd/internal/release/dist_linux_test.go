@@ -21,6 +21,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // extract writes the entries of an archive below a folder, with their owners where
@@ -90,6 +91,13 @@ func TestDist(t *testing.T) {
 				}
 			})
 			continue
+		case strings.HasSuffix(name, ".whl"):
+			t.Run(name[strings.Index(name, "-py3"):], func(t *testing.T) { runDistWheel(t, filepath.Join(dist, name), data) })
+			continue
+		case name == "reprise.rb" || name == "reprise.json": // TestPublished
+			continue
+		case strings.HasSuffix(name, "_source.tar.gz"): // TestSource
+			continue
 		case strings.HasSuffix(name, ".cdx.json"):
 			var doc bom
 			if err := json.Unmarshal(data, &doc); err != nil || len(doc.Components) < 20 {
@@ -150,6 +158,38 @@ func TestDist(t *testing.T) {
 				t.Errorf("a page of %d bytes: %v", len(page), err)
 			}
 		})
+	}
+}
+
+// runDistWheel holds the tags of a wheel to the binary in it, and installs and runs one for this machine.
+func runDistWheel(t *testing.T, path string, data []byte) {
+	files, names := wheelFiles(t, data, time.Time{})
+	i := slices.IndexFunc(names, func(name string) bool { return strings.Contains(name, ".data/scripts/") })
+	program := filepath.Join(t.TempDir(), "reprise")
+	if err := os.WriteFile(program, files[names[i]].data, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	p := kind(t, program)
+	if want := "-" + strings.Join(wheelTags(p), ".") + ".whl"; !strings.HasSuffix(path, want) {
+		t.Errorf("the binary is for %s, and its tags are %s", p, want)
+	}
+	if p == (platform{runtime.GOOS, runtime.GOARCH}) {
+		runWheel(t, path)
+	}
+	if p.os != "darwin" {
+		return
+	}
+	f, err := macho.Open(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	const buildVersion, twelve = 0x32, 12 << 16 // LC_BUILD_VERSION: command, size, platform, oldest system
+	if !slices.ContainsFunc(f.Loads, func(l macho.Load) bool {
+		raw := l.Raw()
+		return f.ByteOrder.Uint32(raw) == buildVersion && f.ByteOrder.Uint32(raw[12:]) == twelve
+	}) {
+		t.Error("the binary is not for macOS 12 and later, as the tag says")
 	}
 }
 

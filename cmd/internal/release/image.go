@@ -112,9 +112,7 @@ func (r *release) image(binaries map[string][]byte, notices []byte) ([]byte, err
 	about := map[string]string{"org.opencontainers.image.title": "reprise",
 		"org.opencontainers.image.version":  r.version,
 		"org.opencontainers.image.revision": r.commit, "org.opencontainers.image.created": when,
-		"org.opencontainers.image.licenses": "Apache-2.0",
-		"org.opencontainers.image.description": "Turn LLM traffic into a benchmark that you can share, and " +
-			"replay it on time"}
+		"org.opencontainers.image.licenses": "Apache-2.0", "org.opencontainers.image.description": summary}
 	l := layout{map[string][]byte{}}
 	index := imageIndex{Schema: 2, Type: typeIndex, About: about}
 	var load []loadable
