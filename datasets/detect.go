@@ -153,7 +153,7 @@ func (e *FormatsError) Is(target error) bool { return target == fault.ErrUsage }
 // beside its others stays too. With a format told,
 // files of another one are left out.
 func (o *Options) ofOneFormat(files []File, s *Source) ([]File, error) {
-	if len(files) == 1 || o.Map != nil {
+	if len(files) == 1 || o.Map != nil && !o.detects() {
 		return files, nil
 	}
 	asked := o.named()

@@ -1,6 +1,8 @@
 package datasets
 
 import (
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -49,6 +51,46 @@ func totalsOf(entries []trace.Entry) fileTotals {
 		add(&t.ReasoningTokens, e.Reasoning)
 	}
 	return t
+}
+
+// A field that a format does not read is named, and one that --map names is taken in beside those of the format.
+func TestAddedField(t *testing.T) {
+	for _, d := range declaredFormats() {
+		text, columns, isCSV := d.example, "", !strings.HasPrefix(strings.TrimSpace(d.example), "{")
+		if isCSV && strings.Contains(d.example, "\n") && len(d.keys) > 0 && strings.Contains(d.example, d.keys[0]) {
+			columns, text, _ = strings.Cut(text, "\n")
+			text = columns + ",added field\n" + strings.ReplaceAll(strings.TrimSpace(text), "\n", ",of mine\n") + ",of mine\n"
+		} else if isCSV || d.name == "lmcache" {
+			continue // a log of text, and one that is known by having no other field
+		} else {
+			text = regexp.MustCompile(`(?m)^\s*\{`).ReplaceAllString(text, `{"added field":"of mine",`)
+		}
+
+		plain, info, err := read(strings.NewReader(text), Options{})
+		if err != nil || info.Format != d.name || !slices.Contains(info.Unread, "added field") {
+			t.Errorf("%s: read as %q, without %q, %v", d.name, info.Format, info.Unread, err)
+			continue
+		}
+		if len(d.members) > 0 || d.join != nil || d.spans.id != "" {
+			continue // paths are those of a call, and not of the record around it
+		}
+		added, info, err := read(strings.NewReader(text), Options{Map: Mapping{"class": {"added field"}}})
+		if err != nil || info.Format != d.name || slices.Contains(info.Unread, "added field") || totalsOf(added) != totalsOf(plain) {
+			t.Errorf("%s with --map: read as %q, without %q, %v", d.name, info.Format, info.Unread, err)
+			continue
+		}
+		for i := range added {
+			if got := added[i].Class.Reveal(); got != "of mine" {
+				t.Errorf("%s: the added field is %q", d.name, got)
+			}
+		}
+	}
+	for format, text := range map[string]string{"openai-log": openAILogFormat().Example, "": `{"a":1,"b":2}`} {
+		_, info, err := read(strings.NewReader(text), Options{Map: Mapping{"class": {"user"}}})
+		if refused := err != nil; refused != (format == "") || !refused && info.Format != format {
+			t.Errorf("%s: read as %q, %v", text, info.Format, err)
+		}
+	}
 }
 
 // A user's own file reads what no format reads: calls in a list, JSON in strings, counts that stand beside each

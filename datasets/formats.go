@@ -145,6 +145,9 @@ func kindOf(p *row.Parquet) *parquetKind {
 	return nil
 }
 
+// detects reports whether the format is told by the content: neither a name nor a mapping says all of it.
+func (o *Options) detects() bool { return o.Format == "" && (o.Map == nil || o.Map.adds()) }
+
 // format finds the format that o asks for or the content shows, and checks that
 // the other options suit it.
 func (o *Options) format(head []byte) (f Format, err error) {
@@ -164,14 +167,17 @@ func (o *Options) format(head []byte) (f Format, err error) {
 			return f, fault.Usage("unknown format %q (%s)", o.Format, list)
 		}
 		f = *named
-	case o.Map != nil && row.IsParquet(head):
+	case !o.detects() && row.IsParquet(head):
 		f = parquetFormat()
-	case o.Map != nil && record.LooksLikeJSON(head):
+	case !o.detects() && record.LooksLikeJSON(head):
 		f = jsonlFormat()
-	case o.Map != nil:
+	case !o.detects():
 		f = csvFormat()
 	default:
-		if f, err = detectFormat(head); errors.Is(err, errUnrecognised) {
+		if f, err = detectFormat(head); errors.Is(err, errUnrecognised) && o.Map != nil {
+			return f, errNoPrompt
+		}
+		if errors.Is(err, errUnrecognised) {
 			return f, refuseFields(err.Error(), &FieldsError{Inspection: inspectHead(head, *o)})
 		}
 		if err != nil {
@@ -202,8 +208,9 @@ func (o *Options) checkFor(f Format) (err error) {
 		err = fault.Usage("%s is no CSV, to which --decimal applies", f.Name)
 	case o.Delimiter != "" && !f.csv:
 		err = fault.Usage("%s is no CSV, to which --delimiter applies", f.Name)
-	case o.Map != nil && !f.mapped:
-		err = fault.Usage("%s has fixed fields: --map is for jsonl, csv, parquet and openai-log", f.Name)
+	case o.Map != nil && !f.mapped && !(f.adds && o.Map.adds()):
+		err = fault.Usage("%s has fixed fields: --map is for jsonl, csv, parquet and openai-log, and adds a session, a "+
+			"user or the like to formats that are a file (docs/formats.md)", f.Name)
 	case o.Map == nil && f.mapped && f.detect == nil:
 		err = fault.Usage("%s needs --map, which reprise import --inspect proposes; targets: %s", f.Name, targetNames())
 	case o.CachedInInput != "" && o.CachedInInput != "yes" && o.CachedInInput != "no":
@@ -226,7 +233,7 @@ func (o *Options) checkFor(f Format) (err error) {
 // when the format is told and has no other way to be read.
 func (o *Options) multiFileFormat(files []File) (Format, bool, error) {
 	for _, f := range Formats() {
-		if f.openFiles == nil || o.Format != "" && o.Format != f.Name || o.Format == "" && o.Map != nil {
+		if f.openFiles == nil || o.Format != "" && o.Format != f.Name || o.Format == "" && !o.detects() {
 			continue
 		}
 		told := o.Format == f.Name && (len(files) > 1 || f.open == nil)

@@ -96,7 +96,7 @@ const noteEmpty = "files that are empty"
 
 // openChain begins with the first file that is not empty.
 func (s *Source) openChain(files []File, o Options) error {
-	c := &fileChain{rest: files, options: o, s: s, found: o.Format == "" && o.Map == nil}
+	c := &fileChain{rest: files, options: o, s: s, found: o.detects()}
 	s.dec = c
 	if err := c.advance(); err != io.EOF {
 		return err

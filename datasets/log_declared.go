@@ -128,7 +128,7 @@ func (d declaredFormat) format() Format {
 	detectRecord, columns := d.detectRecord(), sniff.Columns(d.keys...)
 	return Format{
 		Name: d.name, About: d.about, Example: d.example, Tried: d.tried,
-		reads: reads, bodies: bodies[:min(len(bodies), 1)], timed: true, dated: true, csv: true,
+		reads: reads, bodies: bodies[:min(len(bodies), 1)], timed: true, dated: true, csv: true, adds: true,
 		detect: func(head *sniff.Sample) bool {
 			return detectRecord(head) || d.also != nil && d.also(head.Bytes) ||
 				len(d.keys) > 0 && columns(head) && !sniff.Any(head.Header(), d.lacks...) &&
@@ -173,6 +173,7 @@ func (d declaredFormat) open(all, first row.Reader, o Options, s *Source) (decod
 	if d.join != nil {
 		all, first = d.join(all, d.fields, &s.notes), d.join(first, d.fields, new(fault.Notes))
 	}
+	d.fields = o.Map.over(d.fields)
 	alone, show, read := d.fields, d.view, d.fields.readBy()
 	if d.request != "" {
 		alone, show, read = nil, d.bodies, d.fields.withUsage()

@@ -102,11 +102,13 @@ func newMappedDecoder(in, first row.Reader, m Mapping, o Options, s *Source) (*m
 			return nil, err
 		}
 	}
-	if m["messages"] == nil && m["prompt"] == nil && m["input_tokens"] == nil {
-		return nil, fault.Usage("--map needs the prompt or its length: one of messages, prompt and input_tokens")
+	if m.adds() {
+		return nil, errNoPrompt
 	}
 	return d, nil
 }
+
+var errNoPrompt = fault.Usage("--map needs the prompt or its length: one of messages, prompt and input_tokens")
 
 func (d *mappedDecoder) setBlockSize(size int) {
 	d.blockSize = size

@@ -102,6 +102,11 @@ func (m Mapping) over(base Mapping) Mapping {
 	return out
 }
 
+// adds reports whether the mapping can only add to a format, since it names neither prompts nor their length.
+func (m Mapping) adds() bool {
+	return m != nil && m["messages"] == nil && m["prompt"] == nil && m["input_tokens"] == nil
+}
+
 // dotted returns m with its paths as lookup takes them.
 func (m Mapping) dotted() Mapping {
 	out := maps.Clone(m)

@@ -54,7 +54,7 @@ type sharedChain struct {
 // openShare opens the share of a source of files of one format. It decodes the first record of
 // the source for what all shares have to know, and then begins with its own files.
 func (s *Source) openShare(files []File, o Options) (err error) {
-	c := &fileChain{rest: files, options: o, s: s, found: o.Format == "" && o.Map == nil}
+	c := &fileChain{rest: files, options: o, s: s, found: o.detects()}
 	share := &sharedChain{files: make([]ShareFile, len(files))}
 	for i, f := range files {
 		at, err := objectstore.Stat(f.Name)

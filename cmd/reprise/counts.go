@@ -13,6 +13,7 @@ import (
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/datasets"
 	"reprise/trace/doc"
+	"reprise/trace/textpage"
 	"reprise/trace/token"
 )
 
@@ -81,7 +82,10 @@ func signedPercent(share float64) string {
 // to do about that, and what of the counts is an estimate.
 func sourceNotes(info datasets.Info, card anonymize.Card, p anonymize.Policy) (notes []string) {
 	t := card.Totals
-	if info.Fields != nil && info.Fields.Dropped > 0 {
+	switch {
+	case len(info.Unread) > 0:
+		notes = append(notes, unread(info))
+	case info.Fields != nil && info.Fields.Dropped > 0:
 		notes = append(notes, (*anonymize.SourceFields)(info.Fields).Words())
 	}
 	if t.Blocks == 0 {
@@ -207,6 +211,9 @@ func gapWords(g anonymize.Gaps) string {
 func (f *importFlags) say(cmd *cobra.Command, info datasets.Info, card anonymize.Card, p anonymize.Policy,
 	timing string, released ...string) error {
 	t := card.Totals
+	if f.tier.Drawn() {
+		info.Unread = nil // what is said of a release goes where it goes
+	}
 	notes := slices.Concat(info.Notes, sourceNotes(info, card, p))
 	warnings := gapWarnings(t)
 	if n := len(info.LeftOut); n > 0 {
@@ -307,6 +314,20 @@ func (f *importFlags) answer(info datasets.Info, card anonymize.Card, timing str
 			(t.SpillBytes+1<<20-1)>>20))
 	}
 	return out
+}
+
+// unread names fields of a source that are in no column, for its owner.
+func unread(info datasets.Info) string {
+	const most = 12
+	says := "source fields that were not read: " +
+		strings.Join(info.Unread[:min(len(info.Unread), most)], ", ")
+	if n := len(info.Unread) - most; n > 0 {
+		says += fmt.Sprintf(" and %d more, which import --inspect lists", n)
+	}
+	if _, adds := datasets.ReadFields(info.Format, []string{"user"}); adds {
+		says += "; --map takes one in, such as --map user=" + info.Unread[0]
+	}
+	return textpage.Plain(says)
 }
 
 // skipped says which records were bad.

@@ -61,6 +61,9 @@ To import it:
     -o requests.parquet
 ~~~
 
+An import names the fields that it did not read, but for a release, and ~--map user=metadata.team~ adds one: to openai-log,
+and to formats that are declared as below.
+
 | ~--map~ target | what it is |
 |---|---|
 TARGETS

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -270,6 +272,31 @@ func (c *Fields) Dropped() (paths int, kinds map[string]int, more bool) {
 		kinds = nil
 	}
 	return paths, kinds, c.more
+}
+
+// Names are those of the fields that were not read, sorted: keys down a record with dots between them. Some are
+// made of data, so they are for the owner of the source alone.
+func (c *Fields) Names() []string {
+	names := slices.Collect(maps.Keys(c.columns))
+	c.root.names("", &names)
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+func (k *knownField) names(path string, names *[]string) {
+	k.dropped.names(path, names)
+	for key, below := range k.below {
+		below.names(path+key+".", names)
+	}
+}
+
+func (n *fieldNode) names(path string, names *[]string) {
+	if n.kind != "" {
+		*names = append(*names, strings.ReplaceAll(strings.TrimSuffix(path, "."), "."+ListMembers, ListMembers))
+	}
+	for key, below := range n.below {
+		below.names(path+key+".", names)
+	}
 }
 
 func (k *knownField) sum(kinds map[string]int) {

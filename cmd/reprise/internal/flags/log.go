@@ -56,7 +56,8 @@ func (f *Log) Register(fl *pflag.FlagSet) {
 	source.StringVar(&f.Format, "format", "",
 		"format of the source, or a file that maps its fields, such as mine.yaml; by default detected by content")
 	source.StringArrayVar(&f.Maps, "map", nil,
-		"field of a JSONL, CSV or Parquet source, as `target=path`; several separated by commas, or repeat the flag")
+		"field of a JSONL, CSV or Parquet source, as `target=path`; several separated by commas, or repeat the flag. "+
+			"Without a prompt or its length it adds to a known format, such as user=metadata.team")
 	source.ShareVar(&f.MaxBad, "max-bad", 0.001, "largest share of bad rows to tolerate")
 	source.StringVar(&f.timeUnit, "time-unit", "", "unit of numeric times: s, ms, us or ns; by default detected")
 	source.StringVar(&f.timeFormat, "time-format", "",
