@@ -13,7 +13,7 @@ import (
 )
 
 // Progress shows on stderr how far a command is: a bar on a terminal, and a plain
-// line every five seconds elsewhere. A step that ends within a second shows nothing.
+// line every [LogEvery] elsewhere. A step that ends within a second shows nothing.
 // Its methods may be called from several goroutines.
 type Progress struct {
 	w     io.Writer
@@ -29,6 +29,9 @@ type Progress struct {
 	last  time.Time
 	bar   *progressbar.ProgressBar
 }
+
+// LogEvery is how often a command that goes on says so where there is no terminal.
+const LogEvery = 10 * time.Second
 
 // NewProgress shows the progress of cmd. It shows nothing with --quiet.
 func NewProgress(cmd *cobra.Command) *Progress {
@@ -69,7 +72,7 @@ func (p *Progress) Set(done int64) {
 		_ = p.bar.Set64(done) // a bar that cannot be drawn harms nothing
 		return
 	}
-	if now.Sub(p.last) >= 5*time.Second {
+	if now.Sub(p.last) >= LogEvery {
 		p.last = now
 		if p.total > 0 {
 			fmt.Fprintf(p.w, "%s: %d of %d %s\n", p.step, p.done, p.total, p.unit)

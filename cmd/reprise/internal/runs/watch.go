@@ -65,7 +65,8 @@ func hasScreen(cmd *cobra.Command) bool {
 // A watcher shows a run: as a view of it, as lines, or not at all.
 type watcher struct {
 	about   liveAbout
-	lines   io.Writer // of the lines; nil shows none
+	lines   io.Writer     // of the lines; nil shows none
+	line    time.Duration // of the run, when the next line is due
 	history liveHistory
 
 	messages chan tea.Msg  // to the view; nil without one
@@ -83,7 +84,7 @@ type liveAbout struct {
 
 // watch begins to show a run.
 func (f *Live) watch(cmd *cobra.Command, about liveAbout) *watcher {
-	w := &watcher{about: about}
+	w := &watcher{about: about, line: cli.LogEvery}
 	quiet := cli.On(cmd, "quiet")
 	switch {
 	case quiet:
@@ -137,8 +138,12 @@ func (w *watcher) progress(p replay.Progress) {
 	switch {
 	case w.messages != nil:
 		w.send(p)
-	case w.lines != nil && p.Elapsed >= time.Second:
+	case w.lines != nil:
 		w.history.add(p)
+		if p.Elapsed < w.line {
+			return
+		}
+		w.line = p.Elapsed.Truncate(cli.LogEvery) + cli.LogEvery
 		sent, due := w.history.rates()
 		q := &p.Total
 		out := fmt.Sprintf("replay %s: %s, sent %.1f/s of %.1f/s due, %d in flight, %.0f tok/s, TTFT p50 %s p99 %s, "+
