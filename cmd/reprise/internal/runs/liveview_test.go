@@ -132,7 +132,7 @@ func TestLiveLine(t *testing.T) {
 	var out strings.Builder
 	for _, bad := range []bool{false, true} {
 		w := watcher{about: liveAboutTest(), lines: &out}
-		for n := range int64(4) {
+		for n := range int64(25) {
 			w.progress(liveRun(bad, n))
 		}
 		w.end()
@@ -159,7 +159,7 @@ func TestLiveLineEndsAtTheWhole(t *testing.T) {
 	about.total = 242
 	w := watcher{about: about, lines: &out}
 	for _, p := range []replay.Progress{
-		{Elapsed: time.Second, Done: 121, LeftOut: 0}, {Elapsed: 2 * time.Second, Done: 236, LeftOut: 6},
+		{Elapsed: 10 * time.Second, Done: 121, LeftOut: 0}, {Elapsed: 20 * time.Second, Done: 236, LeftOut: 6},
 	} {
 		w.progress(p)
 	}

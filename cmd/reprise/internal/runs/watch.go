@@ -84,7 +84,7 @@ type liveAbout struct {
 
 // watch begins to show a run.
 func (f *Live) watch(cmd *cobra.Command, about liveAbout) *watcher {
-	w := &watcher{about: about, line: cli.LogEvery}
+	w := &watcher{about: about}
 	quiet := cli.On(cmd, "quiet")
 	switch {
 	case quiet:
@@ -140,7 +140,7 @@ func (w *watcher) progress(p replay.Progress) {
 		w.send(p)
 	case w.lines != nil:
 		w.history.add(p)
-		if p.Elapsed < w.line {
+		if p.Elapsed < max(w.line, cli.LogEvery) {
 			return
 		}
 		w.line = p.Elapsed.Truncate(cli.LogEvery) + cli.LogEvery
