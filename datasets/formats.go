@@ -106,10 +106,11 @@ func openParquet(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, 
 	if err != nil {
 		return nil, err
 	}
-	if o.Map != nil {
+	kind := kindOf(p)
+	if o.Map != nil && (kind == nil || !kind.format.adds || !o.Map.adds()) {
 		return openMappedParquet(p, o.Map, o, s)
 	}
-	if kind := kindOf(p); kind != nil {
+	if kind != nil {
 		s.readAs(kind.format, o)
 		return kind.open(p, o, s)
 	}
@@ -148,6 +149,17 @@ func kindOf(p *row.Parquet) *parquetKind {
 // detects reports whether the format is told by the content: neither a name nor a mapping says all of it.
 func (o *Options) detects() bool { return o.Format == "" && (o.Map == nil || o.Map.adds()) }
 
+// plainFormat is that of a source of which a mapping says all.
+func plainFormat(head []byte) Format {
+	switch {
+	case row.IsParquet(head):
+		return parquetFormat()
+	case record.LooksLikeJSON(head):
+		return jsonlFormat()
+	}
+	return csvFormat()
+}
+
 // format finds the format that o asks for or the content shows, and checks that
 // the other options suit it.
 func (o *Options) format(head []byte) (f Format, err error) {
@@ -167,17 +179,14 @@ func (o *Options) format(head []byte) (f Format, err error) {
 			return f, fault.Usage("unknown format %q (%s)", o.Format, list)
 		}
 		f = *named
-	case !o.detects() && row.IsParquet(head):
-		f = parquetFormat()
-	case !o.detects() && record.LooksLikeJSON(head):
-		f = jsonlFormat()
 	case !o.detects():
-		f = csvFormat()
+		f = plainFormat(head)
 	default:
-		if f, err = detectFormat(head); errors.Is(err, errUnrecognised) && o.Map != nil {
-			return f, errNoPrompt
-		}
-		if errors.Is(err, errUnrecognised) {
+		f, err = detectFormat(head)
+		switch unknown := errors.Is(err, errUnrecognised); {
+		case unknown && o.Map != nil:
+			f, err = plainFormat(head), nil
+		case unknown:
 			return f, refuseFields(err.Error(), &FieldsError{Inspection: inspectHead(head, *o)})
 		}
 		if err != nil {

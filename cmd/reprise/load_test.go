@@ -395,6 +395,7 @@ func TestWarmCacheOfPrompts(t *testing.T) {
 // The first prompts of a large file are those of the whole, and a length that is asked for goes before the file's.
 func TestFirstPromptsOfAFile(t *testing.T) {
 	file := conversations(t, 40)
+	t.Chdir(t.TempDir())
 	texts := func(line string) (texts []string) {
 		for _, body := range wired(t, file+" --concurrency 1 --output-tokens 7 "+line) {
 			if body.MaxTokens != 7 {

@@ -103,10 +103,10 @@ func (m *PromptMaker) TakeModels(cmd *cobra.Command, model string) {
 		return
 	}
 	path := ""
-	if file := filepath.Join(model, "tokenizer.json"); filepath.IsAbs(model) && hasFile(file) {
-		path = file
-	} else if isOfHub(model) {
+	if isOfHub(model) {
 		path = cachedTokenizer(model)
+	} else if filepath.IsAbs(model) {
+		path = filepath.Join(model, "tokenizer.json")
 	}
 	if path == "" {
 		return
@@ -124,11 +124,6 @@ func (m *PromptMaker) TakeModels(cmd *cobra.Command, model string) {
 	}
 	m.Tok, m.Words, m.text, m.Guessed = tok, tok.Words(), text, false
 	cli.Oncef(cmd, "tokenizer: %s, which is that of the model %s", path, model)
-}
-
-func hasFile(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular()
 }
 
 // servedWords is how many words the prompts of a workload are made of where the tokenizer is not known, and largeWords

@@ -2,6 +2,7 @@ package machines
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -143,9 +144,9 @@ var refused = map[string]string{
 
 func (f *jobReplayFlags) run(cmd *cobra.Command, workload string) error {
 	fl := cmd.Flags()
-	for name, why := range refused {
+	for _, name := range slices.Sorted(maps.Keys(refused)) {
 		if fl.Changed(name) {
-			return cli.Usagef("%s is not for a job: %s", flags.Spelled(fl.Lookup(name)), why)
+			return cli.Usagef("%s is not for a job: %s", flags.Spelled(fl.Lookup(name)), refused[name])
 		}
 	}
 	if f.spec.Shards < 1 {

@@ -101,6 +101,9 @@ func (s *replayServers) calibrate(cmd *cobra.Command,
 		cli.Oncef(cmd, "endpoint: %s, %s, model %s, chat-template overhead: %s",
 			strings.Join(endpoint.Endpoints(), ", "), api, model, overhead)
 	}
+	if s.alike || s.words > 0 {
+		return templates, nil // the server has said how it counts
+	}
 	return templates, f.compareTokenizers(cmd, endpoint, m, apis, uncounted)
 }
 
@@ -134,7 +137,7 @@ func (s *replayServers) learnWords(cmd *cobra.Command, api string) {
 		return m.OffBy(n, sampleTokens)
 	}
 	off := count()
-	if off == "" {
+	if s.alike = off == ""; s.alike {
 		return
 	}
 	before := *m
@@ -157,7 +160,7 @@ func (s *replayServers) learnWords(cmd *cobra.Command, api string) {
 func (f *Replay) compareTokenizers(cmd *cobra.Command, endpoint *client.HTTP, m *flags.PromptMaker, apis []string,
 	uncounted map[string]bool) error {
 	counts := slices.IndexFunc(apis, func(api string) bool { return !uncounted[api] })
-	if counts < 0 || f.Target.TokenIDs || len(m.Words.Text) < len(m.Tok.Words().Text) {
+	if counts < 0 || f.Target.TokenIDs {
 		return nil
 	}
 	text, err := m.Sample(sampleTokens)
@@ -332,6 +335,7 @@ type replayServers struct {
 	block       int                        // of their prefix caches, in tokens
 	blockFrom   string                     // as [result.Source].ServerBlockFrom
 	asked       bool                       // for words of one token
+	alike       bool                       // the server counts a text as the usual tokenizer
 	words       int                        // of one token, that prompts are made of; 0 where the tokenizer is known
 	cache       *result.CacheDiscipline
 }
