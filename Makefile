@@ -1,4 +1,4 @@
-# Everything but peers-race and test-peers needs Go 1.26 and nothing else; modules are fetched once,
+# Everything but docs, peers-race and test-peers needs Go 1.26 and nothing else; modules are fetched once,
 # then all of it works offline.
 GO ?= go
 # The same flags for build, tests and linters, so that they share what is compiled.
@@ -7,7 +7,7 @@ export CGO_ENABLED ?= 0
 BIN := bin/reprise
 VERSION := $(shell git describe --tags --always --dirty --abbrev=12 2>/dev/null || echo unversioned)
 
-.PHONY: help demo test lint test-engines bench build release release-test race peers-race test-peers reprise-beam test-beam reprise-cloud test-clouds fuzz clean
+.PHONY: help demo docs test lint test-engines bench build release release-test race peers-race test-peers reprise-beam test-beam reprise-cloud test-clouds fuzz clean
 
 demo: build ## run the main job on the embedded log, to demo/report.html
 	@$(BIN) demo -o demo
@@ -73,6 +73,11 @@ reprise-beam: ## bin/reprise-beam, the import on Flink, Spark or Dataflow
 
 test-beam: ## the tests of cmd/reprise-beam, on Prism
 	cd cmd/reprise-beam && $(GO) vet ./... && $(GO) test -timeout 20m ./...
+
+# Needs Python and, at the first time, a package index.
+docs: ## the pages of docs/ as a site with search, to dist/docs; a broken link is an error
+	@test -x .docs/bin/mkdocs || { python3 -m venv .docs && .docs/bin/pip install -q mkdocs-material==9.8.2; }
+	@NO_MKDOCS_2_WARNING=1 .docs/bin/mkdocs build --strict -f docs/site/mkdocs.yml
 
 # It links the clients of three clouds, 35 MB: make build leaves them out.
 reprise-cloud: ## bin/reprise-cloud, reprise for s3://, gs:// and az:// too

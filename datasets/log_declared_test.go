@@ -166,14 +166,19 @@ func TestDeclaredParquet(t *testing.T) {
 		Inputs  string    `parquet:"inputs"`
 		Prompt  int64     `parquet:"prompt_tokens"`
 		Answer  int64     `parquet:"completion_tokens"`
+		Team    string    `parquet:"team"`
 	}
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	in := toParquet(t, run{"r", "t", "llm", at, at.Add(time.Second), `{"messages":[{"role":"user","content":"q"}]}`, 900, 40}, run{Kind: "chain", Start: at, End: at})
+	in := toParquet(t, run{"r", "t", "llm", at, at.Add(time.Second), `{"messages":[{"role":"user","content":"q"}]}`, 900, 40, "blue"}, run{Kind: "chain", Start: at, End: at})
 	info := wantEntries(t, in, Options{}, `490923h4m5s session=t user:"q" in=900 out=40 e2e=1s chat`)
 	if info.Format != "langsmith" {
 		t.Errorf("read as %s", info.Format)
 	}
 	wantNote(t, info, noteNoModelCalls+": 1")
+	info = wantEntries(t, in, Options{Map: Mapping{"user": {"team"}}}, `490923h4m5s user=blue session=t user:"q" in=900 out=40 e2e=1s chat`)
+	if info.Format != "langsmith" {
+		t.Errorf("with a field more read as %s", info.Format)
+	}
 }
 
 // Conversations in the forms of other APIs and frameworks than OpenAI's.

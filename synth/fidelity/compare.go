@@ -214,9 +214,8 @@ func (c *comparison) warn(ref, cand *Signature) {
 	}
 	if n := ref.tally.requests; n < synth.FewRequests &&
 		strings.HasPrefix(cand.meta.SourceFormat, synth.GeneratedSource) {
-		add("few_requests", "the reference has %s requests: a model needs %s or more; with fewer, some limits "+
-			"usually fail",
-			doc.Count(n), doc.Count(synth.FewRequests))
+		add("few_requests", "the reference has %s requests: a model of so few knows less of the traffic than one of "+
+			"%s or more, and limits are wider", doc.Count(n), doc.Count(synth.FewRequests))
 	}
 	if ref.meta.Tokenizer != cand.meta.Tokenizer && ref.meta.Tokenizer != "" && cand.meta.Tokenizer != "" {
 		add("tokenizers", "the two were counted with different tokenizers")

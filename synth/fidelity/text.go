@@ -152,7 +152,10 @@ func verdict(checks []Check) (says string, failed []string) {
 	if len(failed) > 0 {
 		says = fmt.Sprintf("%d of %d checks do not hold", len(failed), applied)
 	}
-	if n := len(checks) - applied; n > 0 {
+	switch n := len(checks) - applied; {
+	case n == 1:
+		says += "; 1 does not apply"
+	case n > 1:
 		says += fmt.Sprintf("; %d do not apply", n)
 	}
 	return says, failed

@@ -21,7 +21,7 @@ var budgets = map[string]int{
 	"datasets":  28_716,
 	"examples":  1_000,
 	"replay":    62_600,
-	"synth":     16_044,
+	"synth":     16_046,
 	"trace":     34_843,
 }
 
