@@ -90,7 +90,7 @@ type Info struct {
 	Notes        []string // what a reader of the result should know
 	LeftOut      []string // names of the files that were not read, being of no known format
 	Fields       *Fields  // what was read, and what was not
-	Unread       []string // names of the fields that were not: for the owner of the source alone
+	Unread       []string // names of fields that were not: for the owner of the source alone
 }
 
 // firstBad is how many bad records are kept with their places.

@@ -321,7 +321,7 @@ func unread(info datasets.Info) string {
 	const most = 12
 	says := "source fields that were not read: " +
 		strings.Join(info.Unread[:min(len(info.Unread), most)], ", ")
-	if n := len(info.Unread) - most; n > 0 {
+	if n := info.Fields.Dropped - min(len(info.Unread), most); n > 0 {
 		says += fmt.Sprintf(" and %d more, which import --inspect lists", n)
 	}
 	if _, adds := datasets.ReadFields(info.Format, []string{"user"}); adds {

@@ -18,7 +18,7 @@ import (
 var budgets = map[string]int{
 	"anonymize": 14_000,
 	"cmd":       27_100,
-	"datasets":  28_716,
+	"datasets":  28_750,
 	"examples":  1_000,
 	"replay":    62_600,
 	"synth":     16_046,

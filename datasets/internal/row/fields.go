@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // MaxFields bounds the memory for fields: keys may be made of data.
@@ -274,19 +275,33 @@ func (c *Fields) Dropped() (paths int, kinds map[string]int, more bool) {
 	return paths, kinds, c.more
 }
 
-// Names are those of the fields that were not read, sorted: keys down a record with dots between them. Some are
-// made of data, so they are for the owner of the source alone.
+// Names are those of the fields that were not read, sorted: keys down a record with dots between them. A key that
+// may be made of data is left out, with all below it.
 func (c *Fields) Names() []string {
 	names := slices.Collect(maps.Keys(c.columns))
+	names = slices.DeleteFunc(names, func(column string) bool { return !namesField(column) })
 	c.root.names("", &names)
 	slices.Sort(names)
 	return slices.Compact(names)
 }
 
+// namesField reports whether a key is one that a person would name a field: letters, at most two digits, not long.
+func namesField(key string) bool {
+	digits := 0
+	for _, r := range key {
+		if unicode.IsDigit(r) {
+			digits++
+		} else if !unicode.IsLetter(r) && !strings.ContainsRune("_-. @$/[]()", r) {
+			return false
+		}
+	}
+	return digits <= 2 && len(key) <= 48
+}
+
 func (k *knownField) names(path string, names *[]string) {
 	k.dropped.names(path, names)
 	for key, below := range k.below {
-		below.names(path+key+".", names)
+		below.names(path+key+".", names) // a key that the format names
 	}
 }
 
@@ -295,7 +310,9 @@ func (n *fieldNode) names(path string, names *[]string) {
 		*names = append(*names, strings.ReplaceAll(strings.TrimSuffix(path, "."), "."+ListMembers, ListMembers))
 	}
 	for key, below := range n.below {
-		below.names(path+key+".", names)
+		if namesField(key) {
+			below.names(path+key+".", names)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package row
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -41,4 +42,26 @@ func FuzzFieldScan(f *testing.F) {
 			t.Errorf("%q: %d, %v, want %d, %v", raw, got, gotKinds, want, wantKinds)
 		}
 	})
+}
+
+// Fields that were not read are named by their paths, but for keys that may be made of data.
+func TestNamesOfFields(t *testing.T) {
+	c := NewFields()
+	c.Know("request.model", false)
+	object := map[string]any{
+		"request": map[string]any{"model": "m", "team": "a", "extra": map[string]any{"x-trace": "b"}},
+		"région":  "c", "items": []any{map[string]any{"n": "d"}},
+		"by_user":                        map[string]any{"u-8812345": "e", "someone@example.com of the long name that nobody gives a field": "f"},
+		"5f0c2d2e-9f1b-4a64-8a39-9d4c2f": "g", "line\nbreak": "h",
+	}
+	c.Admit(object)
+	c.Reads("Cost Centre")
+	c.Reads("sk-0123456789abcdef")
+	want := []string{"Cost Centre", "items", "request.extra.x-trace", "request.team", "région"}
+	if got := c.Names(); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if n, _, _ := c.Dropped(); n != len(want)+5 {
+		t.Errorf("%d were dropped", n)
+	}
 }
