@@ -36,7 +36,7 @@ type formatFile struct {
 	Calls  string   `yaml:"calls"`  // list in a record that holds the calls
 	Unpack []string `yaml:"unpack"` // paths of JSON in strings
 
-	Request  string `yaml:"request"`  // where a record has the body of a request to an API, in which the paths of the map are
+	Request  string `yaml:"request"`  // where a record has the body of a request, in which the paths of the map are
 	Response string `yaml:"response"` // and that of the answer
 
 	Map    map[string]string `yaml:"map"`    // targets, and the paths that --map takes

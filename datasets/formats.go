@@ -218,8 +218,8 @@ func (o *Options) checkFor(f Format) (err error) {
 	case o.Delimiter != "" && !f.csv:
 		err = fault.Usage("%s is no CSV, to which --delimiter applies", f.Name)
 	case o.Map != nil && !f.mapped && !(f.adds && o.Map.adds()):
-		err = fault.Usage("%s has fixed fields: --map is for jsonl, csv, parquet and openai-log, and adds a session, a "+
-			"user or the like to formats that are a file (docs/formats.md)", f.Name)
+		err = fault.Usage("%s has fixed fields: --map is for jsonl, csv, parquet and openai-log, and adds a session, "+
+			"a user or the like to formats that are a file (docs/formats.md)", f.Name)
 	case o.Map == nil && f.mapped && f.detect == nil:
 		err = fault.Usage("%s needs --map, which reprise import --inspect proposes; targets: %s", f.Name, targetNames())
 	case o.CachedInInput != "" && o.CachedInInput != "yes" && o.CachedInInput != "no":

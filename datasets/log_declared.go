@@ -158,7 +158,8 @@ func (d declaredFormat) usageOrigins() (paths []string) {
 // parquet makes the kind of Parquet file that has the format's keys as columns.
 func (d declaredFormat) parquet() parquetKind {
 	hasKeys := func(has func(column string) bool) bool {
-		return len(d.keys) > 0 && d.cells == nil && !slices.ContainsFunc(d.keys, func(key string) bool { return !has(key) })
+		lacks := func(key string) bool { return !has(key) }
+		return len(d.keys) > 0 && d.cells == nil && !slices.ContainsFunc(d.keys, lacks)
 	}
 	return parquetKind{d.format(), hasKeys, rowsOpener(d.open).parquet}
 }

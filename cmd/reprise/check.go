@@ -13,6 +13,7 @@ import (
 	"reprise/cmd/reprise/internal/runs"
 	"reprise/replay/check"
 	"reprise/trace"
+	"reprise/trace/token"
 )
 
 // checkFlags are the flags of check.
@@ -85,8 +86,12 @@ func (f *checkFlags) check(cmd *cobra.Command) error {
 		return err
 	}
 	defer closing()
-	if o.Guessed = f.prompts.Tokenizer == ""; f.target.APIGiven() {
+	if f.target.APIGiven() {
 		o.API = f.target.API
+	}
+	o.OfModel = func(model string) (*token.Encoding, bool) {
+		maker.TakeModels(cmd, model)
+		return maker.Tok, maker.Guessed
 	}
 	report, err := runs.Check(cmd, &f.target, o)
 	if err != nil {

@@ -21,8 +21,10 @@ type Options struct {
 	Admin     *client.Admin // of the same server, with the same key
 	Key       bool          // an API key is sent
 	Tokenizer *token.Encoding
-	Guessed   bool   // nobody named the tokenizer
-	API       string // the only one that is sent prompts; empty, or [result.APIAuto], is each that the server has
+	Guessed   bool // nobody named the tokenizer
+	// OfModel, if any, gives the tokenizer of the model that the server has, and whether it is guessed still.
+	OfModel func(model string) (tok *token.Encoding, guessed bool)
+	API     string // the only one that is sent prompts; empty, or [result.APIAuto], is each that the server has
 
 	// Patiently calls ask again while the server is full or starting; nil calls it once.
 	Patiently func(ask func() error) error
@@ -99,6 +101,17 @@ type Cache struct {
 // answerTokens is how long the one answer is that is more than a token.
 const answerTokens = 16
 
+// auth says whether the server needs the key that it is sent.
+func auth(ctx context.Context, o Options) string {
+	if !o.Key {
+		return "none"
+	}
+	if open, err := o.Admin.RoundTrip(ctx, false); err == nil && open.Status == http.StatusOK {
+		return "a key is not needed"
+	}
+	return "a key is needed"
+}
+
 // Run checks a server. An error says that it could not be asked at all, or that it has
 // none of the APIs; anything else is in the report.
 func Run(ctx context.Context, o Options) (*Report, error) {
@@ -121,13 +134,10 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if all := o.Admin.Survey(ctx, r.Model); len(all) > 0 {
 		r.Server = all[0]
 	}
-	if r.measureRoundTrips(ctx, o.Admin); o.Key {
-		r.Auth = "a key is needed"
-		if open, err := o.Admin.RoundTrip(ctx, false); err == nil && open.Status == http.StatusOK {
-			r.Auth = "a key is not needed"
-		}
-	} else {
-		r.Auth = "none"
+	r.measureRoundTrips(ctx, o.Admin)
+	r.Auth = auth(ctx, o)
+	if o.OfModel != nil {
+		o.Tokenizer, o.Guessed = o.OfModel(r.Model)
 	}
 	words := o.Tokenizer.Words()
 	counting := "" // the API whose counts are used

@@ -31,9 +31,8 @@ func (h *HTTP) OneToken(ctx context.Context, api string, words []string, least, 
 		for i := from; i < min(from+oneTokenGroup, len(words)); i++ {
 			group = append(group, i)
 		}
-		for _, separator := range []string{" ", "1"} {
-			search.separator = separator
-			if group, err = search.ofGroup(group); err != nil {
+		for _, search.separator = range []string{" ", "1"} {
+			if group, err = search.pick(nil, group, unknownExcess); err != nil {
 				return nil, err
 			}
 		}
@@ -50,17 +49,6 @@ type oneTokenSearch struct {
 	words     []string
 	separator string // a space, which is part of the token, or a digit, which is one
 	sent      int    // requests
-}
-
-func (s *oneTokenSearch) ofGroup(group []int) (single []int, err error) {
-	if len(group) == 0 {
-		return nil, nil
-	}
-	excess, err := s.excess(group)
-	if err != nil {
-		return nil, err
-	}
-	return s.pick(nil, group, excess)
 }
 
 // excess is how many tokens more than words a group has, behind the first word of all.
@@ -81,22 +69,30 @@ func (s *oneTokenSearch) excess(group []int) (int, error) {
 	return n - tokens, err
 }
 
+// unknownExcess is that of a group that was not counted yet.
+const unknownExcess = -1
+
 // pick appends the words of a group that are one token each.
-func (s *oneTokenSearch) pick(single, group []int, excess int) ([]int, error) {
+func (s *oneTokenSearch) pick(single, group []int, excess int) (_ []int, err error) {
+	if excess == unknownExcess && len(group) > 0 {
+		if excess, err = s.excess(group); err != nil {
+			return nil, err
+		}
+	}
 	switch {
 	case excess == 0:
 		return append(single, group...), nil
-	case len(group) == 1:
+	case len(group) < 2:
 		return single, nil
 	}
 
 	half := len(group) / 2
 	first, err := s.excess(group[:half])
+	if err == nil && first > excess {
+		err = errJoined
+	}
 	if err != nil {
 		return nil, err
-	}
-	if first > excess {
-		return nil, errJoined
 	}
 	if single, err = s.pick(single, group[:half], first); err != nil {
 		return nil, err

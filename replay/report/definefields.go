@@ -130,8 +130,8 @@ var settingFields = []numberField{
 	{"run.concurrency", "requests", "Requests at once of a closed loop."},
 	{"run.block_size", "tokens", "Block that the workload's prefixes are counted in."},
 	{"run.one_token_words", "words",
-		"Words that prompts are made of, since nobody named the tokenizer and the server counts other than the usual one. " +
-			"Each is one token to it."},
+		"Words that prompts are made of, since nobody named the tokenizer and the server counts other than the usual " +
+			"one. Each is one token to it."},
 	{"run.server_block_size", "tokens", "Block of the server's prefix cache that expected reuse is counted in."},
 	{"run.in_flight_limit", "requests", "Limit of requests in flight; 0 is none."},
 	{"run.retries", "requests", "Further attempts that a request may have."},

@@ -89,7 +89,7 @@ func closest(typed string, names []string) (found string) {
 	}
 	for _, name := range names {
 		n := levenshtein.ComputeDistance(typed, name)
-		if n > 0 && slices.Equal(slices.Sorted(slices.Values([]byte(typed))), slices.Sorted(slices.Values([]byte(name)))) {
+		if n > 0 && slices.Equal(letters(typed), letters(name)) {
 			n = 1
 		}
 		if n < fewest {
@@ -103,3 +103,6 @@ func closest(typed string, names []string) (found string) {
 	}
 	return found
 }
+
+// letters are those of a name in their alphabetical order.
+func letters(name string) []byte { return slices.Sorted(slices.Values([]byte(name))) }

@@ -145,7 +145,10 @@ type PromptMaker struct {
 // Maker reads what the prompts of a workload need: tokenizer, seed, corpus, and
 // the tails that its rows share. blockSize is that of its rows.
 func (f *Prompts) Maker(cmd *cobra.Command, t *trace.Trace, blockSize int) (*PromptMaker, error) {
-	m := &PromptMaker{BlockSize: blockSize, kind: t.Meta.Text, learnt: cmp.Or(f.learnt, &learnt{map[string]*token.Words{}})}
+	m := &PromptMaker{BlockSize: blockSize, kind: t.Meta.Text, learnt: f.learnt}
+	if m.learnt == nil {
+		m.learnt = &learnt{map[string]*token.Words{}}
+	}
 	var err error
 	if m.Tok, err = f.openTokenizer(cmd, t); err != nil {
 		return nil, err

@@ -141,7 +141,8 @@ func (s *replayServers) learnWords(cmd *cobra.Command, api string) {
 		return
 	}
 	before := *m
-	found, err := m.OfServer(s.flags.Target.Model+" "+endpoint.Endpoints()[0], func(words []string, least, want int) ([]int, error) {
+	server := s.flags.Target.Model + " " + endpoint.Endpoints()[0]
+	found, err := m.OfServer(server, func(words []string, least, want int) ([]int, error) {
 		return endpoint.OneToken(cmd.Context(), api, words, least, want)
 	})
 	switch {
