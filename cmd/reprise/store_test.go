@@ -195,7 +195,7 @@ func bigTrace(t *testing.T) string {
 	random := rand.New(rand.NewPCG(1, 2))
 	for i := range rows {
 		r := &rows[i]
-		r.ArrivalNS, r.InputTokens, r.OutputTokens, r.Status = int64(i)*1e6, 20000, 10, trace.StatusOK
+		r.ArrivalNS, r.InputTokens, r.OutputTokens, r.Status = int64(i)*1e6, 20000, trace.Ptr[int32](10), trace.StatusOK
 		for range 40 {
 			r.Blocks = append(r.Blocks, random.Uint64())
 		}
