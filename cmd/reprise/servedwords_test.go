@@ -141,7 +141,7 @@ func TestTokenizerOfModel(t *testing.T) {
 		line := "replay --input-tokens 40 --output-tokens 2 --requests 10 --concurrency 2 --url " + server.URL + " -o " +
 			filepath.Join(t.TempDir(), "r.parquet") + c.flags
 		_, errs, code := reprise(t, strings.Fields(line)...)
-		taken := strings.Contains(errs, "tokenizer.json, which is that of the model "+c.model)
+		taken := strings.Contains(errs, "tokenizer.json, as the server has the model "+c.model)
 		if other := strings.Contains(errs, "name its tokenizer with --tokenizer"); taken != c.taken || other == c.taken {
 			t.Errorf("%s%s: code %d, taken %t\n%s", c.model, c.flags, code, taken, errs)
 		}

@@ -29,7 +29,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// What was built. The linker sets it; without a linker's word, the version is that of the module.
+// The linker sets what was built. Where it set nothing, Version is the module's.
 var (
 	Version    = unversioned
 	Commit     string // of a release; of other builds Go may know it
@@ -38,7 +38,7 @@ var (
 
 const unversioned = "unversioned"
 
-// go install runs the linker without a version, and notes that of the module which it fetched.
+// go install gives the linker no version, and notes the version of the module instead.
 func init() {
 	if info, ok := debug.ReadBuildInfo(); ok && Version == unversioned {
 		Version = moduleVersion(info.Main.Version)

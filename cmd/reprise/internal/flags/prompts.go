@@ -88,7 +88,7 @@ type Prompts struct {
 	ColdSeed string
 	PlanOnly bool // no prompt is sent, so another tokenizer may stand for one that is not here
 
-	learnt *learnt // nil where a command makes one run
+	learnt *learnt // shared by the runs of a command; nil if it makes one
 }
 
 // learnt are the words by server that [PromptMaker.OfServer] found.

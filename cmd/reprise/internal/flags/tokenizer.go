@@ -123,12 +123,12 @@ func (m *PromptMaker) TakeModels(cmd *cobra.Command, model string) {
 		}
 	}
 	m.Tok, m.Words, m.text, m.Guessed = tok, tok.Words(), text, false
-	cli.Oncef(cmd, "tokenizer: %s, which is that of the model %s", path, model)
+	cli.Oncef(cmd, "tokenizer: %s, as the server has the model %s", path, model)
 }
 
-// servedWords is how many words the prompts of a workload are made of where the tokenizer is not known, and largeWords
-// those of one with more than largeRows rows: three words spell the id of a block, of which there are 16.7 million or a
-// billion. leastWords do for 262,144.
+// Prompts for an unknown tokenizer are made of servedWords words, and of largeWords if the workload has more than
+// largeRows rows. Three words spell the id of a block: 256 words tell 16.7 million blocks apart, 1,024 a billion, and
+// the leastWords 262,144.
 const (
 	servedWords = 256
 	largeWords  = 1024

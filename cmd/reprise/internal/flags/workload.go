@@ -112,8 +112,8 @@ func (f *Workload) Outputs() (replay.Outputs, error) {
 	return o, nil
 }
 
-// OutputsOfPrompts takes --output-tokens for the answers to a file of prompts: in place of those that the file has, and
-// where it is not given so long as these, or as the server makes them.
+// OutputsOfPrompts takes --output-tokens for the answers to a file of prompts, also where the file has lengths. Without
+// the flag an answer is as long as the file says, or else as long as the server makes it.
 func (f *Workload) OutputsOfPrompts() {
 	f.outputsOfEvery = f.outputs != ""
 	f.outputs = cmp.Or(f.outputs, "server:1024")
