@@ -1,10 +1,13 @@
 package client
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"reprise/replay/engine"
 	"reprise/replay/openai"
@@ -21,7 +24,9 @@ func TestQuirksOverHTTP2(t *testing.T) {
 	}
 	protocols := make(chan int, 1)
 	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		protocols <- r.ProtoMajor
+		if strings.HasPrefix(r.URL.Path, "/v1/") {
+			protocols <- r.ProtoMajor
+		}
 		s.Handler().ServeHTTP(w, r)
 	}))
 	srv.Listener = s.Gate(srv.Listener)
@@ -35,12 +40,12 @@ func TestQuirksOverHTTP2(t *testing.T) {
 			continue // by the clock, nothing else
 		}
 		reachable(t, srv.URL)
+		idle(t, srv.URL)
 		forget, err := http.Post(srv.URL+"/reset_prefix_cache", "", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		forget.Body.Close()
-		<-protocols // of that
 		o := quirkOptions(row, srv.URL)
 		o.HTTP2 = true
 		h := endpoint(t, o)
@@ -53,6 +58,27 @@ func TestQuirksOverHTTP2(t *testing.T) {
 			t.Fatalf("%s: HTTP/%d", row.quirk, v)
 		}
 	}
+}
+
+// idle waits until the server computes nothing. A request that its client gave up may
+// still hold its blocks, and a server forgets only blocks that no request holds.
+func idle(t *testing.T, url string) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		r, err := http.Get(url + "/metrics")
+		if err != nil {
+			t.Fatal(err)
+		}
+		metrics, err := io.ReadAll(r.Body)
+		r.Body.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if busy := regexp.MustCompile(`(?m)^vllm:num_requests_(running|waiting)\b.* [^0\n]\S*$`); !busy.Match(metrics) {
+			return
+		}
+	}
+	t.Fatal("the server is still busy with a request of before")
 }
 
 // A stream that its server has reset may have been computed: it is not sent again,
