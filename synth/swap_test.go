@@ -118,6 +118,31 @@ func TestCellsHaveK(t *testing.T) {
 	}
 }
 
+// The cells of a long trace hold sizes as far apart as those of a short one, from so much shorter a part of the order:
+// who knows about when a request came learns no more of its size.
+func TestCellsOfLongTraces(t *testing.T) {
+	const k = 40
+	wide := func(n int) (order, size float64) {
+		r := rand.New(rand.NewPCG(7, 7))
+		points := make([]point, n)
+		for i := range points {
+			points[i] = point{int32(i), []float64{float64(i), r.Float64()}}
+		}
+		cells := mondrian(points, k)
+		for _, c := range cells {
+			of := widths(c)
+			order, size = order+of[0]/float64(len(cells)), size+of[1]/float64(len(cells))
+		}
+		return order, size
+	}
+	shortOrder, shortSize := wide(alikeOrder)
+	longOrder, longSize := wide(64 * alikeOrder)
+	if longSize < shortSize/1.5 || longOrder > shortOrder*1.5 {
+		t.Errorf("cells are %g requests and %g wide, and %g and %g of 64 times as many", shortOrder, shortSize, longOrder,
+			longSize)
+	}
+}
+
 // Groups that are too small join others, by the next key.
 func TestGroups(t *testing.T) {
 	label := []string{"a", "a", "a", "b", "b", "c", "d", "a"}

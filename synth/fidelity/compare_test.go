@@ -409,6 +409,65 @@ func TestFidelityPageOfLittle(t *testing.T) {
 	}
 }
 
+// Traffic at a constant rate, as load generators log it, is as even a millisecond beside its times, and no other
+// traffic is as even.
+func TestFidelityOfEvenTraffic(t *testing.T) {
+	at := func(gap func(*rand.Rand) float64) []trace.Request {
+		rng := rand.New(rand.NewPCG(3, 3))
+		rows := make([]trace.Request, 20000)
+		for i, now := 0, 0.0; i < len(rows); i++ {
+			now += gap(rng)
+			rows[i] = trace.Request{ArrivalNS: int64(now * 1e9), InputTokens: 550, OutputTokens: trace.Ptr[int32](150)}
+		}
+		return rows
+	}
+	const gap = 0.3
+	constant := at(func(*rand.Rand) float64 { return gap })
+	measures := []string{"idc_log2", "rate_idc_log2", "token_cv_log2"}
+	for name, test := range map[string]struct {
+		gap  func(*rand.Rand) float64
+		even bool
+	}{
+		"constant":   {func(*rand.Rand) float64 { return gap }, true},
+		"jittered":   {func(r *rand.Rand) float64 { return gap * (0.99 + 0.02*r.Float64()) }, true},
+		"by chance":  {func(r *rand.Rand) float64 { return gap * r.ExpFloat64() }, false},
+		"in couples": {func(r *rand.Rand) float64 { return gap * 2 * float64(r.IntN(2)) }, false},
+	} {
+		failed := failedNames(compared(t, trace.Meta{}, constant, at(test.gap)), DefaultThresholds(1<<20))
+		for _, measure := range measures {
+			if slices.Contains(failed, measure) == test.even {
+				t.Errorf("%s: %v fail", name, failed)
+			}
+		}
+	}
+}
+
+// Where hardly a request finds anything behind a router, a hit more is no other gain of affinity; where sessions are
+// kept on a replica and their turns find most of their prompt, losing that is.
+func TestStickyGainOfFewHits(t *testing.T) {
+	for _, test := range []struct {
+		ref, cand [2]float64 // hit ratios of round-robin and sticky
+		same      bool
+	}{
+		{[2]float64{0, 0}, [2]float64{0, 0.001}, true},
+		{[2]float64{0.0007, 0.0153}, [2]float64{0.0014, 0.0153}, true},
+		{[2]float64{0, 0.6}, [2]float64{0.0007, 0.6}, true},
+		{[2]float64{0, 0.6}, [2]float64{0, 0.2}, false},
+		{[2]float64{0.1, 0.6}, [2]float64{0.1, 0.2}, false},
+		{[2]float64{0.0007, 0.5}, [2]float64{0.03, 0.5}, false},
+	} {
+		gain := func(hits [2]float64) *float64 {
+			var of routeRatios
+			of[0][gainReplicas][gainCapacity], of[1][gainReplicas][gainCapacity] = hits[0], hits[1]
+			return of.stickyGain()
+		}
+		far := *relative(gain(test.ref), gain(test.cand))
+		if (far < DefaultThresholds(1 << 20)["route_sticky_gain"]) != test.same {
+			t.Errorf("%v and %v are %v apart", test.ref, test.cand, far)
+		}
+	}
+}
+
 // Scales that the clock blurs are left out and said.
 func TestFidelityOfTicks(t *testing.T) {
 	rng := rand.New(rand.NewPCG(12, 12))

@@ -223,14 +223,19 @@ func linked(ref, cand *keptRows) (found, chance float64) {
 	return found / float64(n), chance / float64(2*n)
 }
 
-// A chainIndex finds chains of three turns with lengths near to given ones: input and output of each turn. It is a k-d
-// tree (Bentley, 1975): the middle one parts those before it from those behind it, by one length after the other. Among
-// thousands of questions on one document, which are about as long, outputs tell more.
-type chainIndex []chainLengths
+// A chainIndex finds chains of three turns with lengths near to given ones. It is a k-d tree (Bentley, 1975): the
+// middle one parts those before it from those behind it, by the length that varies most among them, so that a length
+// which hardly varies, as outputs that a limit ends, never sends a search both ways.
+type chainIndex []chainNode
 
+// A chainNode is the middle one of a part of the index.
+type chainNode struct {
+	lengths chainLengths
+	by      uint8 // which length parts the others
+}
+
+// chainLengths are input and output of each turn.
 type chainLengths [6]int32
-
-var chainParts = [...]int{1, 3, 5, 0, 2, 4} // outputs first
 
 func lengthsOf(k *keptRows, chain [3]int32, out []int32) (l chainLengths) {
 	for i, row := range chain {
@@ -242,20 +247,40 @@ func lengthsOf(k *keptRows, chain [3]int32, out []int32) (l chainLengths) {
 func newChainIndex(ref *keptRows) chainIndex {
 	var x chainIndex
 	for _, chain := range ref.chains(true) {
-		x = append(x, lengthsOf(ref, chain, ref.out))
+		x = append(x, chainNode{lengths: lengthsOf(ref, chain, ref.out)})
 	}
-	x.part(0)
+	x.part()
 	return x
 }
 
-func (x chainIndex) part(depth int) {
+func (x chainIndex) part() {
 	if len(x) < 2 {
 		return
 	}
-	by := chainParts[depth%len(chainParts)]
-	slices.SortFunc(x, func(a, b chainLengths) int { return cmp.Compare(a[by], b[by]) })
-	x[:len(x)/2].part(depth + 1)
-	x[len(x)/2+1:].part(depth + 1)
+	by := x.widest()
+	slices.SortFunc(x, func(a, b chainNode) int { return cmp.Compare(a.lengths[by], b.lengths[by]) })
+	middle := len(x) / 2
+	x[middle].by = by
+	x[:middle].part()
+	x[middle+1:].part()
+}
+
+// widest is the length whose greatest value is the most times its least, as tolerances are shares. An unknown length is -1.
+func (x chainIndex) widest() (by uint8) {
+	least, most := x[0].lengths, x[0].lengths
+	for i := range x {
+		for part, length := range x[i].lengths {
+			least[part], most[part] = min(least[part], length), max(most[part], length)
+		}
+	}
+
+	widest := 0.0
+	for part := range least {
+		if times := float64(most[part]+2) / float64(least[part]+2); times > widest {
+			by, widest = uint8(part), times
+		}
+	}
+	return by
 }
 
 // share is the share of chains whose six lengths are, within a tolerance, those of one of
@@ -263,23 +288,22 @@ func (x chainIndex) part(depth int) {
 func (x chainIndex) share(cand *keptRows, chains [][3]int32, out []int32, tolerance float64) float64 {
 	found := 0
 	for _, chain := range chains {
-		if l := lengthsOf(cand, chain, out); x.has(0, &l, tolerance) {
+		if l := lengthsOf(cand, chain, out); x.has(&l, tolerance) {
 			found++
 		}
 	}
 	return float64(found) / float64(len(chains))
 }
 
-func (x chainIndex) has(depth int, l *chainLengths, tolerance float64) bool {
+func (x chainIndex) has(l *chainLengths, tolerance float64) bool {
 	if len(x) == 0 {
 		return false
 	}
 	middle, near := &x[len(x)/2], true
 	for i := range l {
-		near = near && inTolerance(l[i], middle[i], tolerance)
+		near = near && inTolerance(l[i], middle.lengths[i], tolerance)
 	}
-	by := chainParts[depth%len(chainParts)]
-	of, part := float64(l[by]), float64(middle[by]) // one more or less is for rounding
-	return near || of <= part*(1+tolerance)+1 && x[:len(x)/2].has(depth+1, l, tolerance) ||
-		of >= part*(1-tolerance)-1 && x[len(x)/2+1:].has(depth+1, l, tolerance)
+	of, part := float64(l[middle.by]), float64(middle.lengths[middle.by]) // one more or less is for rounding
+	return near || of <= part*(1+tolerance)+1 && x[:len(x)/2].has(l, tolerance) ||
+		of >= part*(1-tolerance)-1 && x[len(x)/2+1:].has(l, tolerance)
 }

@@ -89,7 +89,7 @@ var catalogue = []measureAbout{
 		0.03, growing, false},
 	{"input_output_ks2d", "two-dimensional Kolmogorov-Smirnov distance of input and output lengths (Fasano and " +
 		"Franceschini)", "", asRatio, noLimit, 0, false},
-	{"idc_log2", "mean absolute log2 of the ratio of the IDCs, over the scales that can be compared",
+	{"idc_log2", "mean absolute log2 of the ratio of the IDCs, at least 0.1 each, over the scales that can be compared",
 		"geometric mean of the IDC over these scales", asNumber, 0.2, growing, false},
 	{"iat_cv", "difference of the CV of the gaps between requests, over the reference's", "CV", asNumber,
 		noLimit, 0, false},
@@ -131,15 +131,17 @@ var catalogue = []measureAbout{
 		"mean hit ratio over the fleets", asRatio, 0.015, growing, true},
 	{"route_prefix", "largest difference of the hit ratio behind a router by prefix and load, over 12 fleets",
 		"mean hit ratio over the fleets", asRatio, 0.02, growing, true},
-	{"route_sticky_gain", "difference of sticky's hit ratio over round-robin's, at 8 replicas of 5 % of the blocks, " +
-		"over the reference's", "sticky over round-robin", asNumber, 0.12, growing, true},
+	{"route_sticky_gain", "difference of sticky's hit ratio over round-robin's, at least 0.01 each, at 8 replicas of 5 % " +
+		"of the blocks, over the reference's", "sticky over round-robin", asNumber, 0.12, growing, true},
 	{"queue_70_log2", "mean absolute log2 of the ratios of p50, p90 and p99 of a queue's TTFT at 70 % load", "p90, s",
 		asNumber, 0.35, growing, true},
 	{"queue_85_log2", "the same at 85 % load", "p90, s", asNumber, 0.35, growing, true},
 	{"queue_95_log2", "the same at 95 % load", "p90, s", asNumber, 0.5, growing, true},
-	{"token_cv_log2", "mean absolute log2 of the ratio of the CVs of input tokens in windows of 1 to 300 s",
+	{"token_cv_log2", "mean absolute log2 of the ratio of the CVs, at least 0.01 each, of input tokens in windows of " +
+		"1 to 300 s",
 		"CV at 1 s", asNumber, 0.2, growing, true},
-	{"rate_idc_log2", "mean absolute log2 of the ratio of the IDCs of requests in windows of 1 to 300 s",
+	{"rate_idc_log2", "mean absolute log2 of the ratio of the IDCs, at least 0.1 each, of requests in windows of " +
+		"1 to 300 s",
 		"IDC at the widest", asNumber, 0.2, growing, true},
 	{"token_acf", "largest difference of the autocorrelation of input tokens per second, at lags of 1 to 300 s",
 		"autocorrelation at 3 s", asRatio, 0.1, growing, true},

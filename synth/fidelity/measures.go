@@ -210,14 +210,12 @@ type arrivalSide struct {
 // is empty when it does.
 func (s *arrivalSide) unusable(scale int, width float64) string {
 	w := &s.windows[scale]
-	switch idc := w.idc(); {
+	switch {
 	case w.window < leastWindows:
 		return fmt.Sprintf("fewer than %d windows in the %s", leastWindows, s.name)
 	case s.Clock != nil && width < leastTicks*s.Clock.TickS*(1-tickSlack):
 		return fmt.Sprintf("below %d ticks of the %s's clock, %s s each", leastTicks, s.name,
 			doc.Number(s.Clock.TickS))
-	case *idc == 0:
-		return fmt.Sprintf("0 in the %s", s.name)
 	}
 	return ""
 }
@@ -227,28 +225,29 @@ func (c *comparison) arrivals() {
 	ref := arrivalSide{"reference", &c.ref.windows, c.ref.arrivals.Summary().Arrivals}
 	cand := arrivalSide{"candidate", &c.cand.windows, c.cand.arrivals.Summary().Arrivals}
 	var refs, cands, usable []float64 // logarithms of the IDC
-	var sum float64
+	distance := scaleDistance{even: evenIDC}
 	for i, ms := range idcScales {
 		p := IDCPair{WindowS: float64(ms) / 1000, Ref: ref.windows[i].idc(), Cand: cand.windows[i].idc()}
 		if p.LeftOut = ref.unusable(i, p.WindowS); p.LeftOut == "" {
-			usable = append(usable, math.Log2(*p.Ref))
+			usable = append(usable, log2IDC(p.Ref))
 			p.LeftOut = cand.unusable(i, p.WindowS)
 		}
 		if p.LeftOut == "" {
-			refs, cands = append(refs, math.Log2(*p.Ref)), append(cands, math.Log2(*p.Cand))
-			sum += math.Abs(math.Log2(*p.Cand / *p.Ref))
+			refs, cands = append(refs, log2IDC(p.Ref)), append(cands, log2IDC(p.Cand))
+			distance.add(p.Ref, p.Cand)
 		}
 		c.f.IDC = append(c.f.IDC, p)
 	}
-	var distance *float64
-	if n := len(refs); n > 0 {
-		distance = trace.Ptr(sum / float64(n))
-	} else {
+	if len(refs) == 0 {
 		refs = usable // the candidate then lacks what the reference has
 	}
-	c.add("idc_log2", geometricMean(refs), geometricMean(cands), distance, "scales at which counts can be compared")
+	c.add("idc_log2", geometricMean(refs), geometricMean(cands), distance.mean(),
+		"scales at which counts can be compared")
 	c.add("iat_cv", ref.CV, cand.CV, relative(ref.CV, cand.CV), "gaps between requests that vary")
 }
+
+// log2IDC is the binary logarithm of an IDC, which may be 0.
+func log2IDC(idc *float64) float64 { return math.Log2(max(*idc, 1e-9)) }
 
 // geometricMean returns the geometric mean of the numbers with these binary logarithms.
 func geometricMean(logs []float64) *float64 {

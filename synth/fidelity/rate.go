@@ -79,15 +79,23 @@ func autocorrelation(rate []float64, mean, variance float64, lag int) *float64 {
 	return trace.Ptr(sum / max(variance, 1e-9) / float64(len(rate)))
 }
 
-// scaleDistance is the mean of [log2Ratio] over the windows that both sides have.
+// Below these, counts and loads are even: arrivals at a constant rate have an IDC of about 0, and one of 0.001 or
+// 0.01 makes no request wait, though one is ten times the other.
+const (
+	evenIDC = 0.1
+	evenCV  = 0.01
+)
+
+// scaleDistance is the mean of [log2Ratio] over the windows that both sides have. Values below even count as even.
 type scaleDistance struct {
+	even   float64
 	sum    float64
 	scales int
 }
 
 func (d *scaleDistance) add(ref, cand *float64) {
 	if ref != nil && cand != nil {
-		d.sum += log2Ratio(*ref, *cand)
+		d.sum += log2Ratio(max(*ref, d.even), max(*cand, d.even))
 		d.scales++
 	}
 }
@@ -103,7 +111,7 @@ func (d *scaleDistance) mean() *float64 {
 func (c *comparison) tokenRates() {
 	ref, refRequests := c.ref.kept.rates()
 	cand, candRequests := c.cand.kept.rates()
-	var cv, idc scaleDistance
+	cv, idc := scaleDistance{even: evenCV}, scaleDistance{even: evenIDC}
 	var refIDC, candIDC, refACF, candACF *float64 // beside the distances
 	for _, width := range rateWindows {
 		p := RatePair{Seconds: width}

@@ -1,7 +1,6 @@
 package fidelity
 
 import (
-	"fmt"
 	"math"
 	"runtime"
 	"sync"
@@ -33,8 +32,13 @@ const (
 
 var routeNames = [...]string{routeRoundRobin, routeSticky, routePrefix}
 
-// The gain of affinity is that at 8 replicas that hold the middle capacity.
-const gainReplicas, gainCapacity = 2, 1
+// The gain of affinity is that at 8 replicas that hold the middle capacity. Hit ratios below the least one are of a few
+// hits, and count as that.
+const (
+	gainReplicas = 2
+	gainCapacity = 1
+	gainLeast    = 0.01
+)
 
 // stickyRows: of a trace with fewer rows as many hashes are tried as make so many rows together, within the
 // limit of hashes.
@@ -45,6 +49,12 @@ const loadWindow = 60
 
 // routeRatios are hit ratios by block: of a router, a number of replicas and a capacity.
 type routeRatios [len(routeNames)][len(routeReplicas)][len(routeShares)]float64
+
+// stickyGain is sticky's hit ratio over round-robin's.
+func (of *routeRatios) stickyGain() *float64 {
+	roundRobin, sticky := of[0][gainReplicas][gainCapacity], of[1][gainReplicas][gainCapacity]
+	return trace.Ptr(max(sticky, gainLeast) / max(roundRobin, gainLeast))
+}
 
 // routeCapacities are the capacities of a replica in blocks, for a reference with so many
 // distinct ones.
@@ -213,13 +223,6 @@ func (c *comparison) routing() {
 		fleets := float64(len(routeReplicas) * len(routeShares))
 		c.add("route_"+router, trace.Ptr(sumA/fleets), trace.Ptr(sumB/fleets), &worst, what)
 	}
-	gain := func(of *routeRatios) *float64 {
-		if of[0][gainReplicas][gainCapacity] == 0 {
-			return nil
-		}
-		return trace.Ptr(of[1][gainReplicas][gainCapacity] / of[0][gainReplicas][gainCapacity])
-	}
-	refGain, candGain := gain(a), gain(b)
-	c.add("route_sticky_gain", refGain, candGain, relative(refGain, candGain),
-		fmt.Sprintf("hits under round-robin at %d replicas", routeReplicas[gainReplicas]))
+	refGain, candGain := a.stickyGain(), b.stickyGain()
+	c.add("route_sticky_gain", refGain, candGain, relative(refGain, candGain), what)
 }
