@@ -89,8 +89,8 @@ func (f *checkFlags) check(cmd *cobra.Command) error {
 	if f.target.APIGiven() {
 		o.API = f.target.API
 	}
-	o.OfModel = func(model string) (*token.Encoding, bool) {
-		maker.TakeModels(cmd, model)
+	o.OfModel = func(names ...string) (*token.Encoding, bool) {
+		maker.TakeModels(cmd, names...)
 		return maker.Tok, maker.Guessed
 	}
 	report, err := runs.Check(cmd, &f.target, o)

@@ -137,8 +137,8 @@ func afford(l dp.Ledger, r *dp.Release, before []dp.Release, understood bool) er
 	if r.Unit == synth.UnitUser && slices.ContainsFunc(before, unnamed) {
 		advice += ". Releases of other users do not add up where all of them say so: --population NAME"
 	}
-	return cli.Usagef("ε would be %.3g, with %.3g of %d releases or attempts before in %s (%s); %s",
-		spent+r.Epsilon, spent, dp.Spent(before).Releases, l, countsBefore(r, before), advice)
+	return cli.Usagef("ε would be %.3g in all: earlier releases or attempts (%d) spent %.3g of it, by %s (%s); %s",
+		spent+r.Epsilon, dp.Spent(before).Releases, spent, l, countsBefore(r, before), advice)
 }
 
 // ledgerWords say what a ledger knows of a source, and what it cannot know.

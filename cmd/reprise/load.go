@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -30,7 +31,7 @@ func openLoad(cmd *cobra.Command, made *flags.Made, arg string, requests int64) 
 	s, err := specOf(made, arg, requests)
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, orRunFile(cmd, arg, err)
 	case s != nil:
 		return trace.Private("", func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
 			return writeSpec(cmd, s, 1, new(flags.PromptText), dst)
@@ -51,7 +52,7 @@ func loadFile(cmd *cobra.Command, made *flags.Made, arg, dir string) (file, dige
 	}
 	s, err := specOf(made, arg, 0)
 	if err != nil {
-		return "", "", err
+		return "", "", orRunFile(cmd, arg, err)
 	}
 	if file = arg; s != nil {
 		file = filepath.Join(dir, "workload.parquet")
@@ -70,6 +71,16 @@ func loadFile(cmd *cobra.Command, made *flags.Made, arg, dir string) (file, dige
 		return "", "", err
 	}
 	return file, w.Meta.Digest, w.Close()
+}
+
+var unknownField = regexp.MustCompile(`unknown field "([a-z0-9-]+)"`)
+
+// orRunFile is the error of a specification, which says more where its file has flags of the command for keys.
+func orRunFile(cmd *cobra.Command, file string, err error) error {
+	if field := unknownField.FindStringSubmatch(err.Error()); field == nil || cmd.Flags().Lookup(field[1]) == nil {
+		return err
+	}
+	return cli.Usagef("%s is no workload, but a run file: give it with --config %[1]s", file)
 }
 
 // freeName is a name for the results of a run that begins now, which no file has yet.

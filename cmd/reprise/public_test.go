@@ -53,7 +53,7 @@ func TestPublicModel(t *testing.T) {
 	if _, errs, code := reprise(t, fit...); code != cli.Usage || !strings.Contains(errs, "ε would be 16, with 8 of 1 releases") {
 		t.Errorf("again: exit code %d\n%s", code, errs)
 	}
-	if _, errs, code := reprise(t, append(fit, "--ledger", "other.jsonl")...); code != cli.Usage || !strings.Contains(errs, "releases or attempts before in other.jsonl and t.ledger.jsonl") {
+	if _, errs, code := reprise(t, append(fit, "--ledger", "other.jsonl")...); code != cli.Usage || !strings.Contains(errs, "by other.jsonl and t.ledger.jsonl") {
 		t.Errorf("in another ledger, beside the one of the trace: exit code %d\n%s", code, errs)
 	}
 	must(t, append(fit, "--i-understand")...)

@@ -134,10 +134,15 @@ func (f *replayCommandFlags) paceLoad(prompts bool) {
 	switch {
 	case f.made.Given() && f.Load.Duration > 0 && f.Workload.MaxRequests == 0 && f.Workload.Loop == "" &&
 		!f.Load.BySession():
-		f.Workload.Loop = f.Load.Duration.String()
+		f.Workload.Loop, f.Workload.LoopQuiet = f.Load.Duration.String(), true
 	case prompts:
-		f.Load.OpenLoop = f.Load.OpenLoop || !f.asSessions && !f.Load.BySession() && f.Load.Concurrency == 0
+		f.Workload.Apart = !f.asSessions && !f.Load.BySession()
+		f.Load.OpenLoop = f.Load.OpenLoop || f.Workload.Apart && f.Load.Concurrency == 0
 		f.Workload.OutputsOfPrompts()
+		if f.Load.Paced() && f.Workload.Apart && f.Load.Duration > 0 && f.Workload.MaxRequests == 0 &&
+			f.Workload.Loop == "" {
+			f.Workload.LoopPrompts(f.Load.Duration)
+		}
 	}
 }
 
@@ -176,6 +181,6 @@ func (f *replayCommandFlags) registerAll(cmd *cobra.Command) {
 	f.report.Register(cmd)
 	f.report.VLLM.RegisterSave(cmd)
 	flags.Promote(cmd.Flags(), "input-tokens")
-	flags.Demote(cmd.Flags(), "session-rate", "api-key-env", "save-result", "sample", "loop")
+	flags.Demote(cmd.Flags(), "session-rate", "save-result", "sample", "loop")
 	f.spellings.Register(cmd) // last: it looks for the flags that it stands for
 }

@@ -202,6 +202,10 @@ func sayModel(cmd *cobra.Command, path string, meta trace.Meta, n int64, of stri
 	return nil
 }
 
+// leastReleased is how many requests a trace has at least of which a release is tried: of fewer none has ever been within
+// the limits, at any ε. That a trace has fewer is said to its owner alone.
+const leastReleased = 100
+
 // beginNoisy checks that a trace can be measured with noise, chooses the unit of privacy,
 // and refuses a release that the budget does not allow. It enters nothing: a release costs
 // what its noise shows, and there is none yet.
@@ -230,11 +234,16 @@ func beginNoisy(cmd *cobra.Command, f *flags.Release, path string,
 		return ledger, entry, cli.Usagef("%s was recorded with --key-file: other captures with that key have the "+
 			"same users, so what their releases cost adds up. Name one ledger for all of them: --ledger FILE", path)
 	}
+	src, err := t.Reader()
+	if err != nil {
+		return ledger, entry, err
+	}
+	if n := src.Rows(); n < leastReleased {
+		return ledger, entry, cli.Exit(cli.Check, cli.InFile(path, fmt.Errorf("it has %s, and a release needs some "+
+			"thousand sessions: nothing was measured, and no ε is spent. Collect a longer log; reprise synth makes a "+
+			"workload of this one for use inside your organisation", doc.Many(n, "request"))))
+	}
 	if f.Unit == "" {
-		src, err := t.Reader()
-		if err != nil {
-			return ledger, entry, err
-		}
 		f.Unit, err = synth.ChooseUnit(src, t.Meta)
 		switch {
 		case errors.Is(err, synth.ErrNoUnit) && f.Tier == anonymize.Partner && t.Meta.BlockSize > 0:

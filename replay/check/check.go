@@ -22,8 +22,9 @@ type Options struct {
 	Key       bool          // an API key is sent
 	Tokenizer *token.Encoding
 	Guessed   bool // nobody named the tokenizer
-	// OfModel, if any, gives the tokenizer of the model that the server has, and whether it is guessed still.
-	OfModel func(model string) (tok *token.Encoding, guessed bool)
+	// OfModel, if any, gives the tokenizer of the model that the server has, by its names, and whether it is guessed
+	// still.
+	OfModel func(names ...string) (tok *token.Encoding, guessed bool)
 	API     string // the only one that is sent prompts; empty, or [result.APIAuto], is each that the server has
 
 	// Patiently calls ask again while the server is full or starting; nil calls it once.
@@ -131,13 +132,14 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	if all := o.Admin.Survey(ctx, r.Model); len(all) > 0 {
-		r.Server = all[0]
+	servers := o.Admin.Survey(ctx, r.Model)
+	if len(servers) > 0 {
+		r.Server = servers[0]
 	}
 	r.measureRoundTrips(ctx, o.Admin)
 	r.Auth = auth(ctx, o)
 	if o.OfModel != nil {
-		o.Tokenizer, o.Guessed = o.OfModel(r.Model)
+		o.Tokenizer, o.Guessed = o.OfModel(client.NamesOf(servers, r.Model)...)
 	}
 	words := o.Tokenizer.Words()
 	counting := "" // the API whose counts are used

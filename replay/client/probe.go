@@ -104,15 +104,21 @@ func (h *HTTP) CalibrateAPI(ctx context.Context, api, word string, id uint32) (o
 	return overhead, nil
 }
 
-// ProbeUsage asks the servers for one token in an API, only to see whether they refuse
-// stream_options: if one does, requests to this API have none. It is for prompts that are
-// not made to a length, in place of [HTTP.CalibrateAPI]; whatever else they answer, the run
-// will show.
-func (h *HTTP) ProbeUsage(ctx context.Context, api, word string) error {
+// Reach asks the servers for one token in an API, for prompts that are not made to a length, in place of
+// [HTTP.CalibrateAPI]. Where one refuses stream_options, requests to this API have none. A server that does not count,
+// or finds fault with this very prompt, is reached all the same: the prompts of the run are others. Otherwise the error
+// is a [SetupError].
+func (h *HTTP) Reach(ctx context.Context, api, word string) error {
 	for i := range h.targets {
 		h.text, h.ends = append(h.text[:0], word...), h.ends[:0]
-		if _, err := h.countPrompt(ctx, i, api); err != nil && ctx.Err() != nil {
-			return err
+		_, err := h.countPrompt(ctx, i, api)
+		refused, setup := errors.AsType[*SetupError](err)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, ErrUncounted), setup && refused.Kind == openai.KindBadRequest:
+		case err != nil:
+			return h.fromServer(i, err)
 		}
 	}
 	return nil

@@ -168,6 +168,7 @@ func (a *Admin) listModels(ctx context.Context, server int, model string, out *r
 			ID      string `json:"id"`
 			OwnedBy string `json:"owned_by"`
 			Parent  string `json:"parent"`
+			Root    string `json:"root"`
 			MaxLen  int    `json:"max_model_len"`
 			Meta    struct {
 				Parameters int64 `json:"n_params"`
@@ -185,7 +186,7 @@ func (a *Admin) listModels(ctx context.Context, server int, model string, out *r
 			continue
 		}
 		out.Models = append(out.Models, result.ServedModel{ID: host.Label(m.ID), OwnedBy: host.Label(m.OwnedBy),
-			Parent: host.Label(m.Parent),
+			Parent: host.Label(m.Parent), Root: m.Root,
 			MaxLen: max(cmp.Or(m.MaxLen, m.Meta.Context, m.Window), 0), Parameters: max(m.Meta.Parameters, 0),
 			Bytes: max(m.Meta.Size, 0)})
 	}
@@ -195,6 +196,43 @@ func (a *Admin) listModels(ctx context.Context, server int, model string, out *r
 	if n := len(out.Models) - mostModels; n > 0 {
 		out.Models, out.Unlisted = out.Models[:mostModels], n
 	}
+}
+
+// NamesOf are the names under which a model's files may be at hand: the one that requests have, where the servers say
+// that they loaded it from, and the same of the model that an adapter is of.
+func NamesOf(servers []result.ServerModels, model string) []string {
+	names := []string{model}
+	for _, s := range servers {
+		for _, of := range [...]string{host.Label(model), parentOf(s.Models, model)} {
+			i := slices.IndexFunc(s.Models, func(m result.ServedModel) bool { return m.ID == of })
+			if of != "" && i >= 0 {
+				names = append(names, s.Models[i].ID, s.Models[i].Root)
+			}
+		}
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
+}
+
+// parentOf is the model that an adapter is of, or "".
+func parentOf(models []result.ServedModel, adapter string) string {
+	i := slices.IndexFunc(models, func(m result.ServedModel) bool { return m.ID == host.Label(adapter) })
+	if i < 0 {
+		return ""
+	}
+	return models[i].Parent
+}
+
+// Unlisted is a model that each of the servers lists in place of one that they do not, or "" where they list it or tell
+// too little.
+func Unlisted(servers []result.ServerModels, model string) (other string) {
+	for _, s := range servers {
+		if len(s.Models) == 0 || s.Unlisted > 0 ||
+			slices.ContainsFunc(s.Models, func(m result.ServedModel) bool { return m.ID == host.Label(model) }) {
+			return ""
+		}
+		other = s.Models[0].ID
+	}
+	return other
 }
 
 // About sums a survey up: which versions there are, joined by commas, and the smallest

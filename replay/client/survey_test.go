@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -44,7 +45,7 @@ func TestSurvey(t *testing.T) {
 	other := (&adminServer{gets: map[string]string{"/version": `<html>`, "/v1/models": `[]`}}).start(t)
 	got := adminOf(t, vllm, llama, other).Survey(t.Context(), "m")
 	if len(got) != 3 || got[0].Version != "0.11.0" || len(got[0].Models) != mostModels || got[0].Unlisted != 11 ||
-		got[0].Models[0] != (result.ServedModel{ID: "m", OwnedBy: "vllm", MaxLen: 4096}) || got[0].Models[1].Parent != "m" {
+		got[0].Models[0] != (result.ServedModel{ID: "m", OwnedBy: "vllm", Root: "/home/SECRET/m", MaxLen: 4096}) || got[0].Models[1].Parent != "m" {
 		t.Errorf("%+v", got)
 	}
 	if m := got[1].Models[0]; m.ID != "q?" || len([]rune(m.OwnedBy)) != 200 || m.Parameters != 494032768 || m.Bytes != 987654 {
@@ -98,6 +99,23 @@ func TestSurveyFacts(t *testing.T) {
 	} {
 		if !reflect.DeepEqual(got[i], want) {
 			t.Errorf("%s: %+v, want %+v", want.Engine, got[i], want)
+		}
+	}
+}
+
+// A model's files may be at hand under its own name, where a server loaded it from, and under those of the model that
+// an adapter is of.
+func TestNamesOfModels(t *testing.T) {
+	servers := []result.ServerModels{{}, {Models: []result.ServedModel{
+		{ID: "chat", Root: "/models/llama"}, {ID: "sql", Parent: "chat", Root: "/adapters/sql"}, {ID: "bare"}}}}
+	for model, want := range map[string][]string{
+		"chat":  {"chat", "chat", "/models/llama"},
+		"sql":   {"sql", "sql", "/adapters/sql", "chat", "/models/llama"},
+		"bare":  {"bare", "bare"},
+		"other": {"other"},
+	} {
+		if got := NamesOf(servers, model); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", model, got, want)
 		}
 	}
 }

@@ -11,8 +11,8 @@ import (
 )
 
 // firstFacts are the facts of the first screen, in its order.
-var firstFacts = []string{"Throughput", "Errors", "Sessions", "Session time", "Output", "Goodput", "Prefix cache hits",
-	"Prompts", "In flight, mean"}
+var firstFacts = []string{"Throughput", "Errors", "Output", "Goodput", "Prefix cache hits", "Prompts", "Sessions",
+	"Session time", "In flight, mean"}
 
 // keyFigures are the facts that are asked for first, of those that the run has.
 func keyFigures(s *Summary) (out []doc.Fact) {
@@ -63,19 +63,23 @@ func runFacts(s *Summary) []doc.Fact {
 	g.define("error_share", "Errors", doc.OrDash(r.ErrorShare, doc.Percent), sayEnds(s))
 	g.define("duration", "Duration", unit(s.DurationS, "s"), "first due to last done; the rates are over it")
 	g.define("offered_requests", "Offered", unit(t.OfferedPerS, "req/s"), schedule(&s.Run))
-	g.define("requests", "Throughput", unit(t.RequestsPerS, "req/s"), "of "+numberOrDash(t.OfferedPerS)+" offered")
+	offered := "of " + numberOrDash(t.OfferedPerS) + " offered"
+	if s.Run.Timing == result.ClosedLoop {
+		offered = "as fast as the server answered"
+	}
+	g.define("requests", "Throughput", unit(t.RequestsPerS, "req/s"), offered)
 
 	uncached, perEvent := "", ""
 	if t.UncachedPerS != nil {
 		uncached = ", " + unit(t.UncachedPerS, "tok/s") + " not cached"
 	}
-	if tok.PerEvent != nil {
-		perEvent = ", " + doc.Number(*tok.PerEvent) + " an event"
+	if tok.PerEvent != nil && doc.Number(*tok.PerEvent) != "1" {
+		perEvent = ", " + doc.Number(*tok.PerEvent) + " tokens an event"
 	}
 	g.define("prompt_tokens", "Prompts", unit(t.PromptTokensPerS, "tok/s"),
 		doc.Brief(tok.Prompt)+" in all"+estimateNote(s.PromptEstimates(), r.Succeeded)+uncached)
 	g.define("output_tokens", "Output", unit(t.OutputTokensPerS, "tok/s"), doc.Brief(tok.Output)+" in all"+
-		perEvent+estimateNote(s.OutputEstimates(), r.Succeeded))
+		perEvent+outputsForced(&s.Run)+estimateNote(s.OutputEstimates(), r.Succeeded))
 	if goals := s.Goodput; goals != nil {
 		met := func(label string, of Good) {
 			g.define("goodput", label, unit(of.PerS, "req/s"), fmt.Sprintf("%s met %s",
@@ -134,6 +138,17 @@ func runFacts(s *Summary) []doc.Fact {
 			doc.Brief(*c.Block), doc.OrDash(c.RoundingLoss, doc.Percent)))
 	}
 	return g.Facts
+}
+
+// outputsForced says who ended the answers of a real server, where the run tells what it asked for.
+func outputsForced(run *result.Run) string {
+	switch forced := string(run.Sampling["ignore_eos"]); {
+	case run.Simulated != "" || run.Sampling == nil:
+		return ""
+	case forced == "true":
+		return ", lengths forced"
+	}
+	return ", ended by the model"
 }
 
 // retries say how much was sent again, and whether the answers were the same.

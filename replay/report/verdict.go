@@ -3,6 +3,8 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"net"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -193,6 +195,7 @@ func (j *judgement) stalls(s *Summary, limits Limits) {
 		j.check(code, atMost(*share, limit, "share"), format,
 			append([]any{doc.Percent(*share)}, append(args, doc.Percent(limit))...)...)
 	}
+	before := len(j.reasons)
 	var seen []string // what of the client's own delays was seen
 	if r := s.Run.Stalls; r != nil {
 		seen = append(seen, fmt.Sprintf("%s, the longest %s ms", doc.Many(r.Count, "stall"),
@@ -243,6 +246,33 @@ func (j *judgement) stalls(s *Summary, limits Limits) {
 			"%s tokens were read %s ms late at p99 (%s), and p99 of %s is too long by that; the limit is %s ms",
 			c.what, doc.Beside(*c.late, limit), strings.Join(seen, "; "), c.metric, doc.Number(limit))
 	}
+	j.heldUp(j.reasons[before:], strings.Join(seen, "; "), s.Run.Endpoints)
+}
+
+// heldUp leaves what was seen of the client's delays to the first of the reasons that rest on it, and says with the last
+// one what to do.
+func (j *judgement) heldUp(reasons []Reason, seen string, endpoints []string) {
+	if len(reasons) == 0 {
+		return
+	}
+	for i := range reasons[1:] {
+		reasons[1+i].Text = strings.Replace(reasons[1+i].Text, " ("+seen+")", "", 1)
+	}
+	cores := "give the client cores that nothing else uses"
+	if slices.ContainsFunc(endpoints, onThisMachine) {
+		cores = "the server is on this machine: give it and the client cores of their own, such as with taskset"
+	}
+	reasons[len(reasons)-1].Text += ". To mend it, " + cores + ", or lower the load"
+}
+
+// onThisMachine tells whether an endpoint is at the client's own machine, by its address.
+func onThisMachine(endpoint string) bool {
+	u, err := url.Parse(endpoint)
+	if err != nil {
+		return false
+	}
+	address := net.ParseIP(u.Hostname())
+	return u.Hostname() == "localhost" || address != nil && address.IsLoopback()
 }
 
 // stallsApart is how far the two clocks that see a stall may be apart, in nanoseconds.
@@ -401,6 +431,8 @@ func (s *Summary) extraHits() *float64 {
 	switch {
 	case more == nil, run.Simulated != "", run.Thread != nil && run.Thread.Recoded > 0:
 		return nil
+	case run.Cache != nil && run.Cache.Asked == result.CacheAsIs: // somebody wants what is there
+		return nil
 	case run.Prompts == result.PromptsVerbatim:
 		return s.Cache.beyond
 	case s.Cache.otherBlock != 0:
@@ -418,8 +450,8 @@ func warmCause(run *result.Run) string {
 	}
 	switch {
 	case run.Prompts == result.PromptsVerbatim:
-		return "the cache was warm from earlier runs, since prompts that are sent as they are have no salt. Empty " +
-			"it with --cache cold, or start the server anew"
+		return "an earlier run sent these prompts, and the server still had them. Empty its cache before the run: " +
+			"--cache cold where the server has a call for it, or start it anew. --cache as-is accepts a warm cache"
 	case done == result.CacheSalt || done == result.CacheReset || done == result.CacheNewSeed:
 		return "no earlier run sent these prompts, so others send them too, or the server counts hits in another way"
 	}

@@ -60,6 +60,7 @@ type ServedModel struct {
 	ID         string `json:"id"`
 	OwnedBy    string `json:"owned_by,omitempty"` // engines put their name here
 	Parent     string `json:"parent,omitempty"`   // model that an adapter is of
+	Root       string `json:"-"`                  // folder or name that vLLM loaded it from; not kept
 	MaxLen     int    `json:"max_model_len,omitempty"`
 	Parameters int64  `json:"parameters,omitempty"`   // of the model; llama.cpp says so
 	Bytes      int64  `json:"weight_bytes,omitempty"` // of its weights; llama.cpp says so

@@ -14,6 +14,10 @@ import (
 // leastRows is how many rows of its table an answer shows, however much there is to warn of.
 const leastRows = 5
 
+// surestFacts is how many lines of facts an answer shows even where warnings leave no room, such as throughput, errors
+// and output of a run.
+const surestFacts = 3
+
 // leastFacts is how many lines of facts an answer shows, however much there is to warn of.
 const leastFacts = 5
 
@@ -42,7 +46,7 @@ func (p *Document) WriteText(w io.Writer, o textpage.Options) error {
 	if notes.Lines() > 0 {
 		room-- // for the blank line before them
 	}
-	writeFacts(foot, p.Facts, o.AtMost(max(room-notes.Lines(), min(room, leastFacts))))
+	writeFacts(foot, p.Facts, o.AtMost(max(room-notes.Lines(), min(room, leastFacts), surestFacts)))
 	foot.Append(notes)
 	foot.Blank()
 	foot.Line("", p.lastLine(o, left))

@@ -40,7 +40,7 @@ func (f *Load) Register(cmd *cobra.Command) {
 	everyday, rest := Sections(fl, LoadFlags)
 	everyday.FactorVar(&f.Speed, "speed", 1, "replay this much faster: 2 or 2x halves recorded, think and tool times")
 	everyday.BoolVar(&f.OpenLoop, "open-loop", false,
-		"send every request at its recorded time, even if earlier turns of its session are unfinished")
+		"recorded times, even if earlier turns are unfinished")
 	rest.BoolVar(&f.keepThink, "keep-think", false, "")
 	everyday.RateFlag(&f.Rate, "arrivals in place of recorded times: 5 (per second), 300/min, or a `process` such as "+
 		"gamma:5,cv=2, ramp:1-10,60s or inf (all at once). For sessions, the rate of first turns")

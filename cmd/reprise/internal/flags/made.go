@@ -32,7 +32,7 @@ func (f *Made) Register(cmd *cobra.Command) {
 	f.fl = cmd.Flags()
 	_, rest := Sections(f.fl, LoadFlags)
 	rest.StringVar(&f.input, "input-tokens", "",
-		"without a WORKLOAD, make requests with prompts of so many `tokens`: 550, 550±100, uniform:100-900 or "+
+		"without WORKLOAD: prompts of so many `tokens`: 550, 550±100, uniform:100-900 or "+
 			"lognormal:550,0.4")
 	if f.fl.Lookup("output-tokens") == nil {
 		rest.StringVar(&f.output, "output-tokens", "", "and with answers of so many `tokens`, written in the same way")

@@ -26,6 +26,19 @@ func Mistake(cmd *cobra.Command, err error) error {
 	return mistake(cmd.Flags(), err)
 }
 
+// expectations are flags that people know from elsewhere, and what to do with a command that has a flag of another name
+// and form for it.
+var expectations = []struct{ typed, has, says string }{
+	{"model-config", "preset", "here a preset names the model and its GPUs, such as --preset " +
+		"roofline:config.json:8xh100:fp8"},
+	{"api-key", "api-key-env", "no flag takes the key itself, which others could read. Put it into " + DefaultKeyEnv +
+		", or name its variable with --api-key-env"},
+}
+
+// shorthands are single letters that other tools have for a flag.
+var shorthands = map[string]string{"n": "max-requests", "c": "concurrency", "r": "rate", "m": "model", "u": "url",
+	"H": "header"}
+
 func mistake(fl *pflag.FlagSet, err error) error {
 	var unknown *pflag.NotExistError
 	var noValue *pflag.ValueRequiredError
@@ -36,9 +49,10 @@ func mistake(fl *pflag.FlagSet, err error) error {
 			return fmt.Errorf("%q is one word, with its quotes: write --%s %s", "--"+unknown.GetSpecifiedName(), name,
 				strings.TrimSpace(value))
 		}
-		if unknown.GetSpecifiedName() == "model-config" && fl.Lookup("preset") != nil {
-			return errors.New("unknown flag: --model-config: here a preset names the model and its GPUs, such as " +
-				"--preset roofline:config.json:8xh100:fp8")
+		for _, e := range expectations {
+			if e.typed == unknown.GetSpecifiedName() && fl.Lookup(e.has) != nil {
+				return fmt.Errorf("unknown flag: --%s: %s", e.typed, e.says)
+			}
 		}
 		var names []string // without those of hidden flags, which are never proposed
 		fl.VisitAll(func(f *pflag.Flag) {
@@ -50,6 +64,9 @@ func mistake(fl *pflag.FlagSet, err error) error {
 			return fmt.Errorf("unknown flag: --%s: did you mean %s?", unknown.GetSpecifiedName(), Spelled(fl.Lookup(name)))
 		}
 		return fmt.Errorf("unknown flag: --%s", unknown.GetSpecifiedName())
+	case errors.As(err, &unknown) && fl.Lookup(shorthands[unknown.GetSpecifiedName()]) != nil:
+		return fmt.Errorf("unknown flag: -%s: did you mean --%s?", unknown.GetSpecifiedName(),
+			shorthands[unknown.GetSpecifiedName()])
 	case errors.As(err, &noValue) && noValue.GetFlag() != nil && cli.IsSetting(noValue.GetFlag()):
 		return asSetting(noValue.GetFlag())
 	case errors.As(err, &noValue) && noValue.GetFlag() != nil:

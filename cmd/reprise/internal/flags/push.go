@@ -45,7 +45,7 @@ func (f *Push) Pusher() (*report.Pusher, error) {
 	switch {
 	case f.credentialsEnv != "":
 		if p.Credentials = os.Getenv(f.credentialsEnv); p.Credentials == "" {
-			return nil, cli.Usagef("--push-credentials-env: the variable is not set")
+			return nil, cli.Usagef("--push-credentials-env: %s", notSet(f.credentialsEnv))
 		}
 	case f.credentialsFile != "":
 		var err error

@@ -43,7 +43,7 @@ func Waiting() []string {
 // Register adds the flags, but for trajectory-start, which only a replay has.
 func (f *SessionLoad) Register(everyday, rest Section) {
 	everyday.IntVar(&f.Sessions, "sessions", 0,
-		"closed loop over whole sessions: keep this many live, each with its turns, forks, joins and waits")
+		"closed loop: keep this many whole sessions live")
 	everyday.Var(&rateFlag{to: &f.SessionRate}, "session-rate",
 		"start whole sessions by this `process`, as --rate has them, whatever their recorded start")
 	rest.IntVar(&f.MaxSessions, "max-sessions", 0, "")

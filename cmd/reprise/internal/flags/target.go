@@ -2,12 +2,14 @@ package flags
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -340,6 +342,16 @@ func (f *Target) APIGiven() bool {
 	return false
 }
 
+// notSet says that a variable is not set. It quotes only what is written as names of variables are: somebody may have
+// given the key itself.
+func notSet(variable string) string {
+	if regexp.MustCompile(`^[A-Z_][A-Z0-9_]{0,63}$`).MatchString(variable) {
+		return fmt.Sprintf("the environment variable %s is not set", variable)
+	}
+	return "no environment variable of that name is set; it takes the name of a variable, such as MY_KEY," +
+		" and never the secret itself"
+}
+
 // apiKey reads the key where the flags say it is: no flag takes a key itself,
 // since command lines end up in histories and process lists.
 func (f *Target) apiKey() (string, error) {
@@ -352,7 +364,7 @@ func (f *Target) apiKey() (string, error) {
 	case f.keyEnv != "":
 		key, ok := os.LookupEnv(f.keyEnv)
 		if !ok || key == "" {
-			return "", cli.Usagef("--api-key-env: the variable is not set")
+			return "", cli.Usagef("--api-key-env: %s", notSet(f.keyEnv))
 		}
 		return key, nil
 	case f.keyFile != "":

@@ -97,8 +97,14 @@ func cachedTokenizer(name string) string {
 }
 
 // TakeModels takes the tokenizer of a served model in place of one that nobody named, where it is at hand: in the
-// model's folder, if the model is named by that, or in Hugging Face's cache.
-func (m *PromptMaker) TakeModels(cmd *cobra.Command, model string) {
+// model's folder, if one of its names is that, or in Hugging Face's cache.
+func (m *PromptMaker) TakeModels(cmd *cobra.Command, names ...string) {
+	for _, name := range names {
+		m.takeModel(cmd, name)
+	}
+}
+
+func (m *PromptMaker) takeModel(cmd *cobra.Command, model string) {
 	if !m.Guessed || m.kind == trace.TextCorpus {
 		return
 	}

@@ -25,6 +25,7 @@ type Workload struct {
 	Loop             string
 	LoopSame         bool
 	LoopQuiet        bool // of a trial, which is one of many
+	Apart            bool // no request has a session, though its prompt may go on from another's
 	outputs          string
 	outputsOfEvery   bool
 }
@@ -110,6 +111,12 @@ func (f *Workload) Outputs() (replay.Outputs, error) {
 		o = o.OfEvery()
 	}
 	return o, nil
+}
+
+// LoopPrompts repeats a file of prompts for a time, as they are: what a server keeps of them after the first round is
+// expected of it.
+func (f *Workload) LoopPrompts(span time.Duration) {
+	f.Loop, f.LoopSame = span.String(), true
 }
 
 // OutputsOfPrompts takes --output-tokens for the answers to a file of prompts, also where the file has lengths. Without

@@ -34,7 +34,7 @@ type DryRun struct {
 func (f *DryRun) Register(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	everyday, rest := flags.Sections(fl, flags.RunningFlags)
-	everyday.BoolVar(&f.Run, "dry-run", false, "send nothing: print the requests, rates, expected hit ratio and cost")
+	everyday.BoolVar(&f.Run, "dry-run", false, "send nothing: print requests, rates, hits and cost")
 	rest.StringVar(&f.assume, "assume", "", "")
 	rest.NumberVar(&f.input, "price-input", -1, "")
 	rest.NumberVar(&f.cached, "price-cached", -1, "")
@@ -92,11 +92,13 @@ type Plan struct {
 	Selection *result.Selection `json:"selection"` // null for the whole workload, once
 	// Load is a load by session, as far as a plan knows what becomes of it.
 	Load     *result.Sessions `json:"session_load,omitempty"`
+	Requests int64            `json:"requests"` // of one round
 	Sessions int64            `json:"sessions"` // of the requests; one without is one by itself
 
 	InputTokens      int64    `json:"input_tokens"`
 	OutputTokens     int64    `json:"output_tokens"`
-	PromptBytes      *float64 `json:"prompt_bytes"` // estimated from prompts that were made
+	EndedByServer    int64    `json:"requests_ended_by_server"` // whose output tokens are not known
+	PromptBytes      *float64 `json:"prompt_bytes"`             // estimated from prompts that were made
 	PromptsMade      int64    `json:"prompts_made"`
 	ServerBlock      int      `json:"server_block_size"`
 	ExpectedHitRatio *float64 `json:"expected_hit_ratio_by_token"` // of a cache without limit
@@ -311,8 +313,13 @@ const dryPrompts = 64
 
 // add counts a request that would be sent.
 func (d *dryPass) add(r *trace.Request, out *Plan) error {
+	out.Requests++
 	out.InputTokens += int64(r.InputTokens)
-	out.OutputTokens += int64(r.OutputOr(0))
+	if r.OutputTokens == nil {
+		out.EndedByServer++
+	} else {
+		out.OutputTokens += int64(*r.OutputTokens)
+	}
 	known := d.known.Touch(r)
 	d.reuse.Add(known, r.InputTokens)
 	if r.Session != nil {
@@ -426,7 +433,8 @@ func (d *Plan) write(w io.Writer, o textpage.Options) error {
 		line("sessions", "%d", d.Sessions)
 		line("duration", "%v from the first scheduled time to the last", inSeconds(p.LastNS-p.FirstNS))
 	} else {
-		line("duration", "unknown: a closed loop takes --set assume, or the recorded lengths of all requests")
+		line("requests", "%d", d.Requests)
+		line("duration", "unknown: as fast as the server answers. --set assume=ttft=200ms,itl=20ms estimates it")
 	}
 	d.writeLoad(line)
 	if d.LeastNS != nil {
@@ -453,7 +461,11 @@ func (d *Plan) write(w io.Writer, o textpage.Options) error {
 	if i := d.Images; i != nil {
 		line("image tokens", "%d of %d requests, sent as text", i.Tokens, i.Requests)
 	}
-	line("output tokens", "%d", d.OutputTokens)
+	if d.EndedByServer > 0 {
+		line("output tokens", "%d, and those of %d answers that the server ends", d.OutputTokens, d.EndedByServer)
+	} else {
+		line("output tokens", "%d", d.OutputTokens)
+	}
 	if d.PromptBytes != nil {
 		line("prompt bytes", "about %.0f, estimated from %d prompts", *d.PromptBytes, d.PromptsMade)
 	}

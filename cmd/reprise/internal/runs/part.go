@@ -28,6 +28,7 @@ type workloadPart struct {
 	of        int64      // rows of the workload
 	fromNS    int64
 	outputs   replay.Outputs
+	apart     bool // no row has a session
 	seed      uint64
 	loop      *replay.Loop // nil for once
 	endless   bool
@@ -46,7 +47,7 @@ func partOf(cmd *cobra.Command, w *trace.Trace, f *flags.Workload, seed uint64) 
 	if err != nil {
 		return nil, err
 	}
-	p := &workloadPart{w: w, blockSize: blockSize, outputs: outputs, seed: seed, rows: trace.Whole(all.Total),
+	p := &workloadPart{w: w, blockSize: blockSize, outputs: outputs, apart: f.Apart, seed: seed, rows: trace.Whole(all.Total),
 		of: all.Total, fromNS: int64(f.Start)}
 	if f.Start > 0 || f.End > 0 {
 		arrivals, err := trace.Columns[trace.Arrival](w)
@@ -151,7 +152,23 @@ func (p *workloadPart) open() (*Rows, error) {
 		return nil, err
 	}
 	rows.Reader = p.outputs.Fill(rows.Reader, p.seed)
+	if p.apart {
+		rows.Reader = apart{rows.Reader}
+	}
 	return rows, nil
+}
+
+// apart reads requests without sessions, each of which comes by itself.
+type apart struct{ trace.Reader[trace.Request] }
+
+// Read implements [trace.Reader].
+func (a apart) Read(rows []trace.Request) (int, error) {
+	n, err := a.Reader.Read(rows)
+	for i := range rows[:n] {
+		r := &rows[i]
+		r.Session, r.Thread, r.Turn, r.Parents, r.ThinkNS, r.ToolNS = nil, nil, nil, nil, nil, nil
+	}
+	return n, err
 }
 
 // whole says that every row is replayed, once.
@@ -296,9 +313,9 @@ func (p *workloadPart) repeat(cmd *cobra.Command, f *flags.Workload) error {
 	p.loop = &replay.Loop{Open: p.once, Rows: p.rows.Len(), PeriodNS: replay.Period(first, last, p.rows.Len()),
 		Rounds: rounds.Requests}
 	p.endless = rounds.Requests == 0
-	prompts := "each with prompts of its own, so that it does not hit the cache of those before it (--set loop-same)"
+	prompts := "with new prompts in each round, which no cache holds (--set loop-same sends the same)"
 	if f.LoopSame {
-		prompts = "with the same prompts"
+		prompts = "with the same prompts in each round"
 	} else {
 		all, err := p.open()
 		if err != nil {
@@ -314,12 +331,11 @@ func (p *workloadPart) repeat(cmd *cobra.Command, f *flags.Workload) error {
 	if f.LoopQuiet {
 		return nil
 	}
-	times := fmt.Sprintf("%d rounds", rounds.Requests)
+	times := fmt.Sprintf("%d times", rounds.Requests)
 	if p.endless {
-		times = fmt.Sprintf("rounds for %v", rounds.Time)
+		times = fmt.Sprintf("again and again for %v", rounds.Time)
 	}
-	cli.Notef(cmd, "loop: %s of %d rows and %v, %s", times, p.rows.Len(),
-		time.Duration(p.loop.PeriodNS).Round(time.Millisecond), prompts)
+	cli.Notef(cmd, "loop: the %s are sent %s, %s", doc.Many(p.rows.Len(), "request"), times, prompts)
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,14 +46,11 @@ func (s *replayServers) calibrate(cmd *cobra.Command,
 				s.survey = s.admin.Survey(cmd.Context(), model)
 				s.block, s.blockFrom = blockSize(cmd, f.serverBlock, s.survey)
 			}
-			if f.raw == nil {
-				m.TakeModels(cmd, model)
+			if f.raw != nil {
+				return s.reachVerbatim(cmd.Context(), m.Words.Text[0])
 			}
+			m.TakeModels(cmd, client.NamesOf(s.survey, model)...)
 			for _, api := range apis {
-				if f.raw != nil {
-					templates[api] = result.Template{} // no prompt is made to a length
-					continue
-				}
 				_, err = endpoint.CalibrateAPI(cmd.Context(), api, m.Words.Text[0], m.Words.Bare[0])
 				if uncounted[api] = errors.Is(err, client.ErrUncounted); err != nil && !uncounted[api] {
 					return err
@@ -69,11 +67,13 @@ func (s *replayServers) calibrate(cmd *cobra.Command,
 		return nil, err
 	}
 	defer func() { tellAdapted(cmd, endpoint) }()
+	if other := client.Unlisted(s.survey, model); other != "" {
+		cli.Oncef(cmd, "endpoint: the server does not list the model %s, only %s, and answers all the same: check "+
+			"--model", model, other)
+	}
 	if f.raw != nil {
-		for _, api := range []string{result.APIChat, result.APICompletions} { // those that the source has
-			if err := endpoint.ProbeUsage(cmd.Context(), api, m.Words.Text[0]); err != nil {
-				return nil, err
-			}
+		for _, api := range apis {
+			templates[api] = result.Template{} // no prompt is made to a length
 		}
 		cli.Oncef(cmd, "endpoint: %s, model %s, prompts as in the source",
 			strings.Join(endpoint.Endpoints(), ", "), model)
@@ -105,6 +105,25 @@ func (s *replayServers) calibrate(cmd *cobra.Command,
 		return templates, nil // the server has said how it counts
 	}
 	return templates, f.compareTokenizers(cmd, endpoint, m, apis, uncounted)
+}
+
+// reachVerbatim asks for one token in each API that the source's own prompts may go to. It is an error where none of
+// them answers: then no request of the run would succeed, as with a key that is refused or a model that is unknown.
+func (s *replayServers) reachVerbatim(ctx context.Context, word string) (failed error) {
+	apis := []string{result.APICompletions, result.APIChat}
+	if s.flags.Target.API == result.APIChat {
+		apis = apis[1:] // completions are sent as messages
+	}
+	reached := false
+	for _, api := range apis {
+		err := s.endpoint.Reach(ctx, api, word)
+		reached = reached || err == nil
+		failed = cmp.Or(failed, err)
+	}
+	if reached {
+		return ctx.Err()
+	}
+	return failed
 }
 
 // tellAdapted says how requests differ from what was asked for, since the servers refuse it.
@@ -314,8 +333,8 @@ func blockSize(cmd *cobra.Command, given int, servers []result.ServerModels) (si
 	case len(sizes) == 0:
 		return profile.DefaultServerBlock, ""
 	case slots > 0:
-		cli.Oncef(cmd, "endpoint: llama.cpp reuses what is in one of its %d slots, by token; the expected hit ratio "+
-			"is that of one cache with all prompts, and more than slots can give", slots)
+		cli.Oncef(cmd, "endpoint: llama.cpp keeps the latest prompt of each of its %d slots, so there may be fewer "+
+			"cache hits than expected, which is for a cache that keeps all prompts", slots)
 	default:
 		cli.Oncef(cmd, "endpoint: prefix cache blocks of %d tokens (%s)", sizes[0], stated[sizes[0]])
 	}

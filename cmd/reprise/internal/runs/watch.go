@@ -146,9 +146,13 @@ func (w *watcher) progress(p replay.Progress) {
 		w.line = p.Elapsed.Truncate(cli.LogEvery) + cli.LogEvery
 		sent, due := w.history.rates()
 		q := &p.Total
-		out := fmt.Sprintf("replay %s: %s, sent %.1f/s of %.1f/s due, %d in flight, %.0f tok/s, TTFT p50 %s p99 %s, "+
+		sending := fmt.Sprintf("sent %.1f/s of %.1f/s due", sent, due)
+		if of := w.about.toSend(&p); of > 0 && p.Done+int64(p.InFlight) >= of {
+			sending = "all sent"
+		}
+		out := fmt.Sprintf("replay %s: %s, %s, %d in flight, %.0f tok/s, TTFT p50 %s p99 %s, "+
 			"ITL p50 %s p99 %s, lag p50 %s p99 %s, CPU %.2f, errors: %s",
-			p.Elapsed.Round(time.Second), done(w.about, &p), sent, due, p.InFlight, w.history.tokens(),
+			p.Elapsed.Round(time.Second), done(w.about, &p), sending, p.InFlight, w.history.tokens(),
 			span(q.TTFT, q.TTFT.P50), span(q.TTFT, q.TTFT.P99), span(q.ITL, q.ITL.P50), span(q.ITL, q.ITL.P99),
 			span(q.Lag, q.Lag.P50), span(q.Lag, q.Lag.P99), p.CPU, errorsByClass(&p))
 		if why := liveReasons(&p, w.about); len(why) > 0 {

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"reprise/cmd/reprise/internal/cli"
+	"reprise/replay/engine"
+	"reprise/replay/result"
+)
+
+// quickServer is a server that answers at once, behind a handler that may answer in its place.
+func quickServer(t *testing.T, before func(w http.ResponseWriter, r *http.Request) (answered bool)) string {
+	t.Helper()
+	c := engine.DefaultServerConfig()
+	c.Engine.Costs = engine.Costs{}
+	s, err := engine.NewServer(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler := s.Handler()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if before == nil || !before(w, r) {
+			handler.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// A server that would refuse every request is asked before the load, whatever makes the prompts, so that nobody waits
+// for a run of failures, and no file of them stands in the way of the next one.
+func TestServersAreAskedBeforeTheLoad(t *testing.T) {
+	t.Setenv("OPENAI_API_KEY", "")
+	refuse := func(status int, body string) func(w http.ResponseWriter, r *http.Request) bool {
+		return func(w http.ResponseWriter, r *http.Request) bool {
+			if !strings.HasSuffix(r.URL.Path, "/completions") {
+				return false
+			}
+			w.WriteHeader(status)
+			fmt.Fprint(w, body)
+			return true
+		}
+	}
+	file := conversations(t, 5)
+	t.Chdir(t.TempDir())
+	for _, load := range []string{file, "--input-tokens 20 --output-tokens 3 --requests 5"} {
+		for _, server := range []struct {
+			status     int
+			body, says string
+		}{
+			{401, `{"error":{"message":"Incorrect API key provided"}}`, "Set OPENAI_API_KEY to the API key"},
+			{404, `{"error":{"message":"The model does not exist"}}`, "Name one with --model"},
+		} {
+			line := "replay " + load + " --model other --concurrency 2 -o r.parquet --url "
+			_, errs, code := reprise(t, strings.Fields(line+quickServer(t, refuse(server.status, server.body)))...)
+			if code != cli.Failure || !strings.Contains(errs, server.says) {
+				t.Errorf("%s at a server with %d: exit code %d\n%s", load, server.status, code, errs)
+			}
+		}
+		_, errs, code := reprise(t, strings.Fields("replay "+load+" --concurrency 2 -o r.parquet --url "+
+			"http://127.0.0.1:1 --model m")...)
+		if code != cli.Failure || !strings.Contains(errs, "Check that the server runs and that --url names it") {
+			t.Errorf("%s at no server: exit code %d\n%s", load, code, errs)
+		}
+	}
+}
+
+// A server may count nothing, or have no use for a prompt of one word: the run shows what it makes of the real ones.
+func TestPromptsGoToServersThatRefuseOneWord(t *testing.T) {
+	file := conversations(t, 5)
+	t.Chdir(t.TempDir())
+	asked := 0
+	url := quickServer(t, func(w http.ResponseWriter, r *http.Request) bool {
+		if !strings.HasSuffix(r.URL.Path, "/completions") {
+			return false
+		}
+		asked++
+		w.WriteHeader(400)
+		fmt.Fprint(w, `{"error":{"message":"the prompt is too short"}}`)
+		return true
+	})
+	_, errs, code := reprise(t, strings.Fields("replay "+file+" --model m --concurrency 2 -o r.parquet --url "+url)...)
+	if code != cli.Untrusted || asked < 5 {
+		t.Errorf("%d requests, exit code %d\n%s", asked, code, errs)
+	}
+}
+
+// A file of prompts lasts as long as --duration says, in rounds, and no request of it has a session unless sessions are
+// asked for.
+func TestPromptFilesLastAsLongAsAsked(t *testing.T) {
+	file := conversations(t, 3)
+	t.Chdir(t.TempDir())
+	url := quickServer(t, nil)
+	sent := func(flags string) (out []result.Result) {
+		line := "replay " + file + " -o r.parquet --overwrite --output-tokens 2 --url " + url + " " + flags
+		_, errs, code := reprise(t, strings.Fields(line)...)
+		if code != cli.Good && code != cli.Untrusted {
+			t.Fatalf("%s: exit code %d\n%s", flags, code, errs)
+		}
+		_, out = targetResults(t, "r.parquet")
+		return out
+	}
+	once := len(sent("--concurrency 1"))
+	for _, load := range []string{"--concurrency 1", "--rate 100"} {
+		rows := sent(load + " --duration 500ms")
+		if last := rows[len(rows)-1]; len(rows) < 2*once || time.Duration(last.DueNS) > 550*time.Millisecond {
+			t.Errorf("%s: %d requests, the last due at %v; one round has %d", load, len(rows),
+				time.Duration(last.DueNS), once)
+		}
+		for i := range rows {
+			if rows[i].Session != nil || rows[i].Turn != nil {
+				t.Fatalf("%s: request %d has a session or a turn", load, i)
+			}
+		}
+	}
+
+	if n := len(sent("--concurrency 1 --max-requests 2 --duration 1s")); n != 2 {
+		t.Errorf("%d requests, and 2 were asked for", n)
+	}
+	turns := 0
+	for _, row := range sent("--sessions 1 --as-sessions") {
+		if row.Session != nil && row.Turn != nil && *row.Turn > 0 {
+			turns++
+		}
+	}
+	if turns == 0 {
+		t.Error("no request is a later turn with --as-sessions")
+	}
+}
+
+// A model that servers do not list, and answer for all the same, is named; one that they list is not.
+func TestUnlistedModels(t *testing.T) {
+	t.Chdir(t.TempDir())
+	url := quickServer(t, func(w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path != "/v1/models" {
+			return false
+		}
+		fmt.Fprint(w, `{"object":"list","data":[{"id":"tiny","object":"model"}]}`)
+		return true
+	})
+	for model, named := range map[string]bool{"tiny": false, "other": true} {
+		_, errs, _ := reprise(t, strings.Fields("replay --input-tokens 20 --output-tokens 3 --requests 3 "+
+			"--concurrency 1 --overwrite -o r.parquet --model "+model+" --url "+url)...)
+		if strings.Contains(errs, "the server does not list the model other, only tiny") != named {
+			t.Errorf("--model %s\n%s", model, errs)
+		}
+	}
+}
