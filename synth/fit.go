@@ -24,6 +24,8 @@ type FitOptions struct {
 	// Progress, when not nil, is called with the number of rows read, now and
 	// then.
 	Progress func(rows int64)
+	// Swaps, when not nil, is called before each swap that is tried with how many there were, and will be in all.
+	Swaps func(tried, of int)
 }
 
 // Fit makes a model of the trace that meta describes. Rows that failed are left
@@ -93,7 +95,7 @@ func Fit(ctx context.Context, src trace.Reader[trace.Request], meta trace.Meta, 
 	e.times = m.arrivals.OnTicks(since(times[0], e.times))
 	m.gaps, times = gapsBetween(e.times), nil
 	if m.kSwap > 1 {
-		if err := m.swap(ctx, &e, opts.Entropy); err != nil {
+		if err := m.swap(ctx, &e, &opts); err != nil {
 			return nil, err
 		}
 	}

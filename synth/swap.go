@@ -29,7 +29,8 @@ const (
 // What is left: each part still is one that occurred, so this is no differential
 // privacy, and a value far from all others stays far. A place keeps its user, what it builds on and
 // about its place in the order.
-func (m *Model) swap(ctx context.Context, e *extractor, entropy io.Reader) error {
+func (m *Model) swap(ctx context.Context, e *extractor, opts *FitOptions) error {
+	entropy := opts.Entropy
 	if entropy == nil {
 		entropy = crand.Reader
 	}
@@ -47,9 +48,12 @@ func (m *Model) swap(ctx context.Context, e *extractor, entropy io.Reader) error
 	}
 	want := s.keptOf(m.places, m.templates, s.times, tries > 1)
 	best, times := -1.0, s.times
-	for range tries {
+	for tried := range tries {
 		if err := ctx.Err(); err != nil {
 			return err
+		}
+		if opts.Swaps != nil {
+			opts.Swaps(tried, tries)
 		}
 		try := s.try()
 		kept := s.keptOf(try.places, try.templates, try.times, tries > 1)

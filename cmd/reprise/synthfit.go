@@ -158,7 +158,12 @@ func fitTrace(cmd *cobra.Command, path string, t *trace.Trace, kSwap int) (*synt
 	bar := cli.NewProgress(cmd)
 	bar.Start("survey", "requests", src.Rows())
 	defer bar.End()
-	opts := synth.FitOptions{KSwap: kSwap, Progress: bar.Set}
+	opts := synth.FitOptions{KSwap: kSwap, Progress: bar.Set, Swaps: func(tried, of int) {
+		if tried == 0 {
+			bar.Start("swap", "swaps", int64(of))
+		}
+		bar.Set(int64(tried))
+	}}
 	if opts.Trees, err = synth.SurveyTrees(cmd.Context(), src, t.Meta, opts); err != nil {
 		return nil, cli.InFile(path, err)
 	}

@@ -117,3 +117,47 @@ func TestTutorial(t *testing.T) {
 		}
 	}
 }
+
+// The commands of the README work one after the other in an empty folder, with a log and a file of prompts in it, and
+// with servers where it names some. Those against a server send fewer requests.
+func TestReadme(t *testing.T) {
+	long(t)
+	doc, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := os.ReadFile(filepath.Join("..", "..", "datasets", "demo.jsonl.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	prompts := read(t, conversations(t, 20))
+	t.Chdir(t.TempDir())
+	writeFiles(t, map[string]string{"gateway.jsonl": string(log), "sharegpt.json": string(prompts)})
+
+	servers := strings.NewReplacer("http://localhost:8000", simulate(t), "$BASE", simulate(t), "$HEAD", simulate(t))
+	ran := 0
+	for _, block := range regexp.MustCompile("(?s)```\n(.*?)```").FindAllStringSubmatch(string(doc), -1) {
+		for line := range strings.Lines(block[1]) {
+			line = strings.TrimSpace(line)
+			recorded := strings.HasPrefix(line, "reprise record ") || strings.Contains(line, "traces/")
+			if !strings.HasPrefix(line, "reprise ") || recorded { // recording has tests of its own
+				continue
+			}
+			live := servers.Replace(line)
+			if live != line && !strings.Contains(line, "--requests") {
+				live += " --max-requests 12"
+			}
+			if strings.HasPrefix(line, "reprise compare ") {
+				live += " --rest 0s --speed 50"
+			}
+			_, errs, code := reprise(t, shellWords(live)[1:]...)
+			if code != cli.Good && (code != cli.Untrusted && code != cli.Check || live == line) {
+				t.Errorf("%s: exit code %d\n%s", line, code, errs)
+			}
+			ran++
+		}
+	}
+	if ran < 7 {
+		t.Errorf("only %d commands were found", ran)
+	}
+}

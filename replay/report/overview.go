@@ -95,16 +95,7 @@ func runFacts(s *Summary) []doc.Fact {
 	if n := s.Run.Beyond; n > 0 {
 		g.define("beyond", "Beyond", doc.Many(n, "request"), "not sent: due after the duration that was asked for")
 	}
-	if d := s.Run.Drift; d != nil { // how far a causal run moved later turns
-		milli := func(ns int64) string { return doc.Number(float64(ns) / 1e6) }
-		p99 := "–"
-		if d.P99NS != nil {
-			p99 = milli(*d.P99NS)
-		}
-		g.define("run.drift", "Drift of turns", doc.Number(d.MeanNS/1e6)+" ms on average", fmt.Sprintf(
-			"due − recorded of %s: p50 %s, p99 %s, at most %s ms", doc.Many(d.Turns, "later turn"),
-			milli(d.P50NS), p99, milli(d.MaxNS)))
-	}
+	g.drift(s.Run.Drift)
 	g.retries(s)
 	g.part(s.Run.Selection)
 	if before := s.Run.Cache; before != nil {
@@ -149,6 +140,21 @@ func outputsForced(run *result.Run) string {
 		return ", lengths forced"
 	}
 	return ", ended by the model"
+}
+
+// drift says how far a causal run moved later turns.
+func (g *factGroup) drift(d *result.Drift) {
+	if d == nil {
+		return
+	}
+	milli := func(ns int64) string { return doc.Number(float64(ns) / 1e6) }
+	p99 := "–"
+	if d.P99NS != nil {
+		p99 = milli(*d.P99NS)
+	}
+	g.define("run.drift", "Drift of turns", doc.Number(d.MeanNS/1e6)+" ms on average", fmt.Sprintf(
+		"due − recorded of %s: p50 %s, p99 %s, at most %s ms", doc.Many(d.Turns, "later turn"),
+		milli(d.P50NS), p99, milli(d.MaxNS)))
 }
 
 // retries say how much was sent again, and whether the answers were the same.

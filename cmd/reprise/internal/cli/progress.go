@@ -27,8 +27,12 @@ type Progress struct {
 	done  int64
 	begin time.Time
 	last  time.Time
+	told  bool // how long the step takes
 	bar   *progressbar.ProgressBar
 }
+
+// A step of which this much time has passed is said to take as long as all of it takes at that rate, if that is long.
+const estimateAfter = 2 * time.Second
 
 // LogEvery is how often a command that goes on says so where there is no terminal.
 const LogEvery = 10 * time.Second
@@ -44,7 +48,7 @@ func (p *Progress) Start(step, unit string, total int64) {
 	defer p.mu.Unlock()
 	p.finish()
 	p.step, p.unit, p.total, p.done, p.begin = step, unit, total, 0, time.Now()
-	p.last = p.begin
+	p.last, p.told = p.begin, false
 }
 
 // Set says how many units of the step are done.
@@ -72,14 +76,30 @@ func (p *Progress) Set(done int64) {
 		_ = p.bar.Set64(done) // a bar that cannot be drawn harms nothing
 		return
 	}
-	if now.Sub(p.last) >= LogEvery {
-		p.last = now
-		if p.total > 0 {
-			fmt.Fprintf(p.w, "%s: %d of %d %s\n", p.step, p.done, p.total, p.unit)
-		} else {
-			fmt.Fprintf(p.w, "%s: %d %s\n", p.step, p.done, p.unit)
+	left, known := p.left(now)
+	switch {
+	case !p.told && known && now.Sub(p.begin) >= estimateAfter:
+		if p.told = true; left >= LogEvery {
+			p.last = now
+			fmt.Fprintf(p.w, "%s: about %v left, at %d of %d %s\n", p.step, left, p.done, p.total, p.unit)
 		}
+	case now.Sub(p.last) < LogEvery:
+	case known:
+		p.last = now
+		fmt.Fprintf(p.w, "%s: %d of %d %s, about %v left\n", p.step, p.done, p.total, p.unit, left)
+	default:
+		p.last = now
+		fmt.Fprintf(p.w, "%s: %d %s\n", p.step, p.done, p.unit)
 	}
+}
+
+// left is how long the rest of the step takes at the rate so far, to the second.
+func (p *Progress) left(now time.Time) (left time.Duration, known bool) {
+	if p.total <= 0 || p.done <= 0 {
+		return 0, false
+	}
+	rest := now.Sub(p.begin).Seconds() / float64(p.done) * float64(max(p.total-p.done, 0))
+	return time.Duration(rest+0.5) * time.Second, true
 }
 
 // Step says how many requests of a step are done, which begins unless it is the one that

@@ -102,7 +102,8 @@ func (m liveModel) text() string {
 	line("client", "%.2f of %d cores", p.CPU, m.about.cores)
 	line("errors", "%s", errorsByClass(&p))
 	if why := liveReasons(&p, m.about); len(why) == 0 {
-		line("verdict", "trustworthy so far%s", looser(m.about.limits))
+		line("verdict", "trustworthy so far%s; stalls, token counts and cache hits are judged at the end",
+			looser(m.about.limits))
 	} else {
 		line("verdict", "not trustworthy so far%s", looser(m.about.limits))
 		for _, reason := range why {
@@ -279,6 +280,10 @@ func done(about liveAbout, p *replay.Progress) string {
 	out := fmt.Sprintf("%d of %d (%.0f %%)", p.Done, of, 100*float64(p.Done)/float64(of))
 	if p.LeftOut > 0 {
 		out += fmt.Sprintf(", %d left out", p.LeftOut)
+	}
+	if p.Done > 0 && p.Done < of {
+		left := p.Elapsed.Seconds() / float64(p.Done) * float64(of-p.Done)
+		out += fmt.Sprintf(", about %v left", time.Duration(left+0.5)*time.Second)
 	}
 	return out
 }

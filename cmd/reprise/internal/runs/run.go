@@ -86,6 +86,7 @@ type replayRun struct {
 
 	imageLoad      *result.ImageLoad // nil where no row has image tokens
 	connectionsWhy string            // "" where they were given
+	plan           *replay.Plan      // of one round; nil until it is asked for
 
 	closes []func() // what is to be closed at the end, in the order of opening
 }
@@ -321,13 +322,44 @@ func (r *replayRun) connections() (chosen string, err error) {
 	return chosen, nil
 }
 
+// noteTime says how long the requests of a schedule take to send, where that is long and was not given.
+func (r *replayRun) noteTime() error {
+	if r.Load.Concurrency > 0 || r.Load.BySession() || r.Load.Duration > 0 || r.part.endless {
+		return nil
+	}
+	plan, err := r.planned()
+	if err != nil {
+		return err
+	}
+	span := time.Duration(plan.LastNS - plan.FirstNS)
+	if r.part.loop != nil {
+		span = time.Duration(r.part.loop.PeriodNS*(r.part.loop.Rounds-1)) + span
+	}
+	if span >= cli.LogEvery {
+		cli.Notef(r.cmd, "time: about %v until the last request is sent", span.Round(time.Second))
+	}
+	return nil
+}
+
 // A loadPeak is the most that a schedule asks for: requests per second in its busiest
 // second, and in its busiest ten.
 type loadPeak struct{ second, ten float64 }
 
-// peak plans one round of the workload with answers that take no time: no run asks for
-// more.
+// peak is that of one round.
 func (r *replayRun) peak() (p loadPeak, err error) {
+	plan, err := r.planned()
+	if err == nil && plan.Peak1S != nil {
+		p = loadPeak{*plan.Peak1S, *plan.Peak10S}
+	}
+	return p, err
+}
+
+// planned plans one round of the workload with answers that take no time: no run asks for
+// more.
+func (r *replayRun) planned() (p replay.Plan, err error) {
+	if r.plan != nil {
+		return *r.plan, nil
+	}
 	options, err := r.Load.Schedule(r.lineage, r.maker.Seed)
 	if err != nil {
 		return p, err
@@ -350,9 +382,8 @@ func (r *replayRun) peak() (p loadPeak, err error) {
 	if err != nil && !errors.Is(err, errPlanned) {
 		return p, err
 	}
-	if plan := planner.Plan(); plan.Peak1S != nil {
-		p = loadPeak{*plan.Peak1S, *plan.Peak10S}
-	}
+	p = planner.Plan()
+	r.plan = &p
 	return p, nil
 }
 
@@ -417,6 +448,9 @@ func (r *replayRun) send(options replay.Options) error {
 		}
 		checker = prompt.NewChecker(single, r.maker.Tok)
 		runner.Prompter = checker
+	}
+	if err := r.noteTime(); err != nil {
+		return err
 	}
 	watching := r.Live.watch(r.cmd, liveAbout{"replay to " + strings.Join(r.endpoint.Endpoints(), ", "),
 		r.rows.Total, r.about.Cores, r.Limits})
