@@ -137,10 +137,20 @@ func (e *engineCore) allocateBlocks(j *Job, tokens int) bool {
 	}
 	if e.c.PrefixCaching {
 		for k := from; k < tokens/size; k++ {
-			j.kvBlocks[k] = e.pool.publish(j.blockKey(k, size))
+			j.kvBlocks[k] = e.publish(j, k)
 		}
 	}
 	return true
+}
+
+// publish makes a full block of a job known, and returns it. A block that is the job's alone serves it only after it was
+// preempted, which never happens in memory without a limit.
+func (e *engineCore) publish(j *Job, k int) int32 {
+	key := j.blockKey(k, e.c.BlockSize)
+	if key&privateKey != 0 && e.c.KVTokens == 0 {
+		return keyless
+	}
+	return e.pool.publish(key)
 }
 
 // mayAdmit says whether the head of the queue may be admitted, blocks and budget
@@ -316,7 +326,7 @@ func (e *engineCore) allocateForSteps(steps int) int64 {
 		}
 		if e.c.PrefixCaching && tokens%size == 0 {
 			k := tokens/size - 1
-			j.kvBlocks[k] = e.pool.publish(j.blockKey(k, size))
+			j.kvBlocks[k] = e.publish(j, k)
 		}
 	}
 	return int64(steps)
