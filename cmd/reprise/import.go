@@ -49,7 +49,7 @@ func importCommand() *cobra.Command {
   reprise import sharegpt.json --arrivals onoff:10,on=30s,off=2m -o t.parquet
   reprise import mooncake_conversation.jsonl --capture-begin 0s --capture-end 1h -o t.parquet
   reprise import --inspect gateway.jsonl
-  reprise import gateway.jsonl --map time=ts,input_tokens=usage.prompt_tokens,output_tokens=usage.completion_tokens -o t.parquet`,
+  reprise import gateway.jsonl --map time=ts --map input_tokens=usage.prompt_tokens -o t.parquet`,
 		Args: flags.Wants(1, math.MaxInt, "which log?"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			files, err := logFiles(cmd, args)

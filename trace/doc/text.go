@@ -139,19 +139,19 @@ func (n *Note) write(out *textpage.Page) {
 	}
 	for _, command := range n.Commands {
 		mark := "  "
-		for _, line := range commandLines(command, out.Width()-len("    ")) {
+		for _, line := range CommandLines(command, out.Width()-len("    ")) {
 			out.Line(mark, line)
 			mark = "    "
 		}
 	}
 }
 
-// commandLines breaks a shell command before its flags where it is longer than a line, so that a shell takes it as one.
-func commandLines(command string, width int) (lines []string) {
+// CommandLines breaks a shell command before its flags where it is longer than a line, so that a shell takes it as one.
+func CommandLines(command string, width int) (lines []string) {
 	for {
 		at := -1
 		if text.StringWidth(command) > width {
-			at = strings.LastIndex(command[:min(width-1, len(command))], " --")
+			at = strings.LastIndex(command[:min(width-1, len(command))], " -")
 		}
 		if at <= 0 {
 			return append(lines, command)

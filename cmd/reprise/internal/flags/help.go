@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"reprise/cmd/reprise/internal/cli"
+	"reprise/trace/doc"
 	"reprise/trace/textpage"
 )
 
@@ -151,11 +152,7 @@ func writeHelp(w io.Writer, cmd *cobra.Command) {
 		fmt.Fprintf(w, "\nExamples:\n")
 	}
 	for line := range strings.SplitSeq(cmd.Example, "\n") {
-		words := strings.Split(text.WrapSoft(strings.TrimSpace(line), width-len("       \\")), "\n")
-		for i := range words {
-			words[i] = strings.TrimRight(words[i], " ")
-		}
-		fmt.Fprintln(w, "  "+strings.Join(words, " \\\n      "))
+		fmt.Fprintln(w, "  "+strings.Join(doc.CommandLines(strings.TrimSpace(line), width-len("      ")), "\n      "))
 	}
 }
 
