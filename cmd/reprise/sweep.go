@@ -229,8 +229,9 @@ func (f *sweepFlags) register(cmd *cobra.Command) {
 	ladderRest.StringVar(&f.process, "process", "poisson",
 		"arrivals of an open loop: poisson, constant, gamma:cv=2, weibull:cv=2")
 	ladder.DurationVar(&f.duration, "level-duration", 60*time.Second, "shortest measured time of a level")
-	ladderRest.Int64Var(&f.requests, "level-requests", 150,
-		"fewest requests measured at a level of an open loop; a p99 needs 100")
+	ladder.Int64Var(&f.requests, "level-requests", 150,
+		"fewest requests measured at a level of an open loop, however long that takes. With --level-duration alone "+
+			"it is what the contract takes to be judged: 100 for a p99, without one 20")
 	ladderRest.StringVar(&f.warmup, "warmup", "",
 		"leave the first requests of a level out of its figures: a number or a `span`. Default: 10s, in an open loop "+
 			"at least 50 requests; longer with --precision")
@@ -263,6 +264,9 @@ func (f *sweepFlags) sweep(cmd *cobra.Command, path string) (r bench.SweepResult
 	s, err := f.plan()
 	if err != nil {
 		return r, err
+	}
+	if fl := cmd.Flags(); fl.Changed("level-duration") && !fl.Changed("level-requests") {
+		s.Requests, s.For = leastRequests(s.Report)
 	}
 	openLoop := !s.Closed() && !f.causal && s.Sessions == nil
 	f.trial.Live.Load.OpenLoop, f.trial.Simulated.OpenLoop = openLoop, openLoop
@@ -330,6 +334,19 @@ func (f *sweepFlags) sweep(cmd *cobra.Command, path string) (r bench.SweepResult
 	return r, trace.WriteFile(answer, trace.TierMode(r.Tier), func(w io.Writer) error { return cli.WriteJSON(w, r) })
 }
 
+// leastRequests is how many requests a level has whose length alone was asked for: as many as its contract takes to be
+// judged, and enough to tell a rate.
+func leastRequests(o report.Options) (requests int64, why string) {
+	const ofRate = 20
+	if c := contract.Of(o); c != nil {
+		requests, why = c.Needs()
+	}
+	if requests < ofRate {
+		return ofRate, "a rate"
+	}
+	return requests, why
+}
+
 // engines are the settings of the engine that is to be started: one, or none where a server runs already.
 func (f *sweepFlags) engines(cmd *cobra.Command) ([]flags.ServeSetting, error) {
 	if f.engine != nil {
@@ -346,6 +363,19 @@ func (f *sweepFlags) engines(cmd *cobra.Command) ([]flags.ServeSetting, error) {
 func estimate(cmd *cobra.Command, s *bench.Sweep) error {
 	if _, simulated := s.Target.(runs.SimulatedTarget); simulated {
 		return nil
+	}
+	s.Begins = func(b bench.Beginning) { cli.Stepf(cmd, "%v", b) }
+	if len(s.Ladder.Loads) == 0 {
+		first, least, err := s.EstimateSearch()
+		if err == nil {
+			ends := ""
+			if s.Confirm && s.Precision == 0 {
+				ends = fmt.Sprintf("; then come runs that confirm the highest load, --sustain %v", s.Sustain)
+			}
+			cli.Stepf(cmd, "estimate: %v for the first level; how many follow is found by the answers, often 8 to 12, of "+
+				"%v each at least%s", first.Round(time.Second), least.Round(time.Second), ends)
+		}
+		return err
 	}
 	e, err := s.Estimate()
 	if err == nil {
@@ -368,7 +398,7 @@ func sayLevel(cmd *cobra.Command, l *bench.Level) {
 // sayEstimate says before several runs how long they send, and what ends them sooner.
 func sayEstimate(cmd *cobra.Command, e bench.Estimate, sooner string) {
 	if e.Runs > 1 {
-		cli.Notef(cmd, "estimate: %s; %s", e, sooner)
+		cli.Stepf(cmd, "estimate: %s; %s", e, sooner)
 	}
 }
 
@@ -394,7 +424,7 @@ func (f *sweepFlags) check(cmd *cobra.Command) error {
 		{"past-saturation", f.adaptive, "is for a ladder: --adaptive has no end"},
 		{"level-budget", f.precision == 0, "is for --precision, which adds runs to a level"},
 		{"no-confirm", f.precision > 0, "leaves out what --precision is for: the search for the highest load"},
-		{"sustain", f.noConfirm, "is a longer run at the highest load, and --no-confirm makes none"},
+		{"sustain", f.noConfirm && f.sustain > 0, "is a longer run at the highest load, and --no-confirm makes none"},
 		{"process", closed, "is of an open loop"},
 		{"level-requests", closed || f.bySession.Given(),
 			"is of an open loop of requests: see --set level-sessions for a load by session; of a closed loop the " +

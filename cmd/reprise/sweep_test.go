@@ -116,7 +116,8 @@ func TestSweepExitCodes(t *testing.T) {
 		{"sweep chat --rates=5 --concurrencies=1 " + preset, cli.Usage, "--rates and --concurrencies cannot be used together"},
 		{"sweep chat --adaptive --rates=5 " + short, cli.Usage, "--adaptive finds"},
 		{"sweep chat --set from=5 " + short, cli.Usage, "--set from is where --adaptive begins"},
-		{"sweep chat --no-confirm " + short, cli.Usage, "--sustain is a longer run"},
+		{"sweep chat --no-confirm --sustain 9s " + preset, cli.Usage, "--sustain is a longer run"},
+		{"sweep chat --rates=5 --no-confirm " + short, cli.Good, ""},
 		{"sweep chat --process=gama " + short, cli.Usage, "gama"},
 		{"sweep chat --concurrencies=1.5 " + preset, cli.Usage, "whole"},
 		{"sweep chat --clause=p99 " + short, cli.Usage, `--clause "p99": no such metric`},
@@ -252,5 +253,69 @@ func TestSweepSaysFindingsOnce(t *testing.T) {
 		"--warmup", "1", "--no-confirm", "--max-lag", "1h", "--max-lag-p50", "1h", "--max-stall-ttft", "-1", "--max-stall-gap", "-1")
 	if strings.Count(errs, "endpoint: http") != 1 || strings.Count(errs, "level-rate-") != 2 {
 		t.Errorf("exit code %d\n%s", code, errs)
+	}
+}
+
+// A level measures as many requests as were asked for, at least, whatever chance does to its arrivals; and of a level
+// whose length alone was asked for, as many as its contract takes.
+func TestLevelsMeasureWhatWasAskedFor(t *testing.T) {
+	for _, c := range []struct {
+		args  string
+		least int64
+	}{
+		{"--level-requests 100", 100},
+		{"--level-requests 100 --warmup 30", 100},
+		{"--level-requests 100 --process gamma:cv=3 --warmup 0", 100},
+		{"--level-requests 40 --set causal", 40},
+		{"--clause p99~ttft~<=~1h", 100},
+		{"--clause p95~e2e~<=~1h", 20},
+		{"--clause mean~ttft~<=~1h", 20},
+		{"", 20},
+		{"--slo ttft:1h", 20},
+	} {
+		for _, seed := range []string{"1", "2", "3"} {
+			args := strings.Fields("--preset l4-qwen2.5-0.5b --rates 3,6 --level-duration 1s --no-confirm --seed " + seed + " " + c.args)
+			for i := range args {
+				args[i] = strings.ReplaceAll(args[i], "~", " ")
+			}
+			for _, l := range sweepOf(t, cli.Good, args...).Levels {
+				if l.TTFTDue.Count < c.least || l.TTFTDue.Count > 2*c.least || l.Outcome == "unjudged" {
+					t.Errorf("%s, seed %s: %s measured %d requests and is %s, want %d and not twice as many", c.args, seed, l.Name, l.TTFTDue.Count, l.Outcome, c.least)
+				}
+			}
+		}
+	}
+}
+
+// Before each run of a server a sweep says what it measures and how long that takes, and before the first how long
+// all take; --quiet says nothing.
+func TestSweepSaysWhatComes(t *testing.T) {
+	long(t)
+	t.Chdir(t.TempDir())
+	must(t, "synth", "chat", "-n", "10", "-o", "w.parquet")
+	url := simulate(t)
+	const trust = " --max-lag 1h --max-lag-p50 1h --max-stall-ttft -1 --max-stall-gap -1"
+	for args, says := range map[string]string{
+		"--rates 20,40 --level-duration 500ms --level-requests 0 --warmup 1 --no-confirm": "level 40 req/s: 21 requests, about 1s (1 of warm-up, --warmup; 20 measured, --level-duration 500ms)",
+		"--rates 40 --level-duration 100ms --level-requests 60 --warmup 0 --no-confirm": "level 40 req/s: 60 requests, about 2s (0 of warm-up, --warmup; 60 measured, --level-requests, " +
+			"which takes longer than --level-duration 100ms)",
+		"--rates 80 --level-duration 100ms --warmup 0 --no-confirm --clause p99~ttft~<=~9s":                                   "100 measured, which p99 ttft <= 9s takes, longer than --level-duration 100ms: --level-requests allows fewer)",
+		"--adaptive --set from=64 --level-duration 100ms --level-requests 0 --warmup 0 --no-confirm --clause max~ttft~<=~1ns": "estimate: 0s for the first level; how many follow",
+		"--concurrencies 2 --level-duration 300ms --warmup 0 --no-confirm":                                                    "level 2 in flight: about 0s (a warm-up of 0, --warmup; --level-duration 300ms measured)",
+		"--rates 40 --level-duration 500ms --warmup 0 --sustain 600ms":                                                        "sustaining 40 req/s: ",
+	} {
+		words := append([]string{"sweep", "w.parquet", "--url", url}, strings.Fields(args+trust)...)
+		for i := range words {
+			words[i] = strings.ReplaceAll(words[i], "~", " ")
+		}
+		if _, errs, _ := reprise(t, words...); !strings.Contains(strings.Join(strings.Fields(errs), " "), says) {
+			t.Errorf("%s: no %q in\n%s", args, says, errs)
+		}
+		if strings.Contains(args, "--adaptive") {
+			continue // of many levels
+		}
+		if _, errs, _ := reprise(t, append(words, "--quiet")...); strings.Contains(errs, "level ") || strings.Contains(errs, "estimate") {
+			t.Errorf("%s --quiet:\n%s", args, errs)
+		}
 	}
 }

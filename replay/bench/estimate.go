@@ -102,6 +102,17 @@ func (t *Trial) takes(w workloadSpan) time.Duration {
 	return time.Duration(float64(w.lasts) * share)
 }
 
+// EstimateSearch is how long the first level of a search lasts at most, and how long each at a high load does.
+func (s *Sweep) EstimateSearch() (first, least time.Duration, err error) {
+	m := newMeasurement(&s.Report, s.Sessions != nil)
+	t, err := s.trial(roleLevel, s.Ladder.From, s.Duration, m)
+	if err != nil || s.Sessions != nil {
+		return t.Duration, s.Duration, err
+	}
+	high, err := s.trial(roleLevel, mostLoad, s.Duration, m)
+	return t.Duration, high.Duration, err
+}
+
 // Estimate counts the levels that a sweep names and the runs that confirm the highest load. A sweep that searches has
 // no runs to count.
 func (s *Sweep) Estimate() (Estimate, error) {

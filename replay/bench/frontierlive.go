@@ -33,7 +33,7 @@ func (f *Frontier) measureServer(ctx context.Context, class *LengthClass, e *Fro
 	}
 	var summary report.Summary
 	for range 2 {
-		if summary, err = s.measureOnce(ctx, k, t); err != nil {
+		if summary, err = s.measureOnce(ctx, k, t, Beginning{}); err != nil {
 			return end, err
 		}
 		if end.untrusted = clientLimit(&summary); end.untrusted == "" {

@@ -35,7 +35,8 @@ type Sweep struct {
 	Seed     uint64 // that of each level is made of it and of the level's name
 
 	Duration time.Duration // of the measured part of a level, at least
-	Requests int64         // in the measured part of a level of an open loop, at least, as expected
+	Requests int64         // in the measured part of a level of an open loop, at least
+	For      string        // what takes so many Requests, such as a clause; "" where they were asked for
 	Warmup   string        // "" is 10 s, and in an open loop 50 requests at least
 	Cache    string
 	// Precision is how narrow the interval of what the contract is about is wanted at each
@@ -50,10 +51,11 @@ type Sweep struct {
 	StopTTFT time.Duration // p99 of TTFT from schedule beyond which the server is saturated
 
 	Report report.Options
-	Dir    *Dir        // of the results; levels in it that are whole are not repeated
-	Folder string      // of its levels in the directory, where several sweeps share that; "" is the directory
-	Keys   Keys        // of every trial, beside its load
-	Told   func(Level) // when set, is told of each level
+	Dir    *Dir            // of the results; levels in it that are whole are not repeated
+	Folder string          // of its levels in the directory, where several sweeps share that; "" is the directory
+	Keys   Keys            // of every trial, beside its load
+	Told   func(Level)     // when set, is told of each level
+	Begins func(Beginning) // when set, is told of each run before it is made
 }
 
 // processAt is an arrival process such as poisson or gamma:cv=2 at a rate, as
@@ -324,11 +326,13 @@ func (s *Sweep) measureRun(
 	if k.Load, k.Round = t.Load.String(), m.runs+1; role != roleLevel {
 		k.Role = role
 	}
-	summary, err := s.measureOnce(ctx, k, t)
+	begins := s.beginning(r, role, load, &t, m)
+	summary, err := s.measureOnce(ctx, k, t, begins)
 	first := ""
 	if err == nil {
 		if first = clientLimit(&summary); first != "" {
-			summary, err = s.measureOnce(ctx, k, t)
+			begins.Untrusted = first
+			summary, err = s.measureOnce(ctx, k, t, begins)
 		}
 	}
 	if err != nil {
@@ -438,14 +442,40 @@ func (s *Sweep) trial(role string, load float64, measured time.Duration, m *meas
 	if err != nil {
 		return t, err
 	}
-	warm := span.Time
-	if span.Requests > 0 && !s.Closed() {
-		warm = time.Duration(float64(span.Requests) / load * 1e9)
-	}
+	warm := s.warmTime(&t, load)
 	t.Duration = (measured + warm).Round(time.Millisecond)
 	s.place(&t)
+	if !s.Closed() && s.Precision == 0 { // with a precision there are more runs
+		return t, s.lengthen(&t, warm, span.Requests)
+	}
 	return t, nil
 }
+
+// lengthen has a level of an open loop last until as many requests as were asked for are due after its warm-up,
+// where chance brings fewer of them than expected: when they are due is known by the seed.
+func (s *Sweep) lengthen(t *Trial, warm time.Duration, warmRequests int64) error {
+	seed, err := strconv.ParseUint(t.Seed, 10, 64)
+	if err != nil {
+		return err
+	}
+	process, err := arrival.ParseProcess(t.Load.Rate)
+	if err != nil {
+		return err
+	}
+	arrivals := process.New(arrival.Stream(seed, ArrivalStream))
+	due, after := time.Duration(0), int64(0)
+	for n := int64(1); after < s.Requests && due < maxLevel; n++ {
+		due += arrivals.Next()
+		if warmRequests > 0 && n > warmRequests || warmRequests == 0 && due >= warm {
+			after++
+		}
+	}
+	t.Duration = max(t.Duration, due.Truncate(time.Millisecond)+time.Millisecond)
+	return nil
+}
+
+// maxLevel is how long a level may last: a year, which ends a search for arrivals that never come.
+const maxLevel = 365 * 24 * time.Hour
 
 // place gives a trial its seed and its directory.
 func (s *Sweep) place(t *Trial) {
@@ -490,8 +520,11 @@ func (s *Sweep) seed(name string) string {
 }
 
 // measureOnce makes a trial, unless it is there whole. One whose client was the limit is made again.
-func (s *Sweep) measureOnce(ctx context.Context, k Keys, t Trial) (report.Summary, error) {
+func (s *Sweep) measureOnce(ctx context.Context, k Keys, t Trial, begins Beginning) (report.Summary, error) {
 	for {
+		if s.Begins != nil && !s.Dir.Has(t.Results) {
+			s.Begins(begins)
+		}
 		made, err := s.Dir.Make(ctx, s.Target, s.Digest+" "+s.About, k, t)
 		if err != nil {
 			return report.Summary{}, err

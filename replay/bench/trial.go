@@ -43,6 +43,10 @@ type Trial struct {
 	Results string // Parquet file to write
 }
 
+// ArrivalStream names the random stream that the arrivals of a run are drawn from, by the seed of its trial:
+// who draws from it knows before the run when its requests will be due.
+const ArrivalStream = "replay arrivals"
+
 // A Target makes trials.
 type Target interface {
 	// Run makes the trial and writes its results, whole or not at all. That the

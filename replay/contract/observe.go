@@ -21,6 +21,21 @@ func (c *Clause) Counts() (percentile float64, share bool) {
 	return 0, false
 }
 
+// Needs is how many requests that succeed the clauses take to be judged, and the clause that takes most of them: a p99
+// takes 100. Gaps between tokens are not counted, since a request has many.
+func (c *Contract) Needs() (requests int64, clause string) {
+	for i := range c.Clauses {
+		l := &c.Clauses[i]
+		if _, ok := l.Percentile(); !ok || !l.latency() || l.of.Subject == figure.ITL || l.of.Subject == figure.TokenITL {
+			continue
+		}
+		if n := l.of.Statistic.Needed(); n > requests {
+			requests, clause = n, l.String()
+		}
+	}
+	return requests, clause
+}
+
 // CountsSessions says what a clause counts of whole sessions, of all of them: a percentile of
 // their times, the share that succeeded, or neither.
 func (c *Clause) CountsSessions() (percentile float64, success bool) {

@@ -147,7 +147,7 @@ func (f *Load) Schedule(lineage *replay.Lineage, seed uint64) (o replay.Options,
 		Causal: lineage, KeepThink: f.keepThink, Concurrency: f.Concurrency, RampUp: f.rampUp,
 		Duration: f.Duration, Share: f.Share}
 	if f.Rate != "" {
-		if o.Arrivals, err = arrivals(f.Rate, arrival.Stream(seed, "replay arrivals"), f.Requests); err != nil {
+		if o.Arrivals, err = arrivals(f.Rate, arrival.Stream(seed, bench.ArrivalStream), f.Requests); err != nil {
 			return o, cli.Usagef("--rate: %v", err)
 		}
 		o.Arrivals = f.Thin.Of(o.Arrivals)
