@@ -66,6 +66,9 @@ NAME=FILE for more servers. docs/compare.md says how a verdict is reached.`,
   reprise compare --a r.parquet --b r.parquet --json`,
 		Args: flags.Wants(0, 2, ""),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.making.spellings.Apply(cmd, new(flags.VLLMResult)); err != nil {
+				return err
+			}
 			c, err := f.compare(cmd, args)
 			if err != nil {
 				return err
@@ -249,7 +252,7 @@ func (f *compareFlags) write(cmd *cobra.Command, c compare.Comparison) error {
 		return err
 	}
 	if !c.Trustworthy() {
-		return cli.Exit(cli.Untrusted, errors.New("one of the runs is not trustworthy; reprise report says why"))
+		return cli.Exit(cli.Untrusted, errors.New(c.Untrusted()))
 	}
 	for _, v := range c.Versus {
 		if f.gate && v.Decision == compare.Worse {
@@ -327,7 +330,7 @@ func (f *compareFlags) rounds(cmd *cobra.Command, arms []bench.Arm,
 func (f *compareFlags) summarised(cmd *cobra.Command, arms []bench.Arm,
 	requests bool) (out []compare.Arm, err error) {
 	for _, arm := range arms {
-		a := compare.Arm{Name: arm.Name}
+		a := compare.Arm{Name: arm.Name, Files: arm.Files}
 		if requests {
 			a.Clusters = new(compare.Clusters)
 		}

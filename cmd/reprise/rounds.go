@@ -33,6 +33,7 @@ type roundFlags struct {
 	trial            runs.Trials
 	made             flags.Made
 	serve            flags.ServeCmd
+	spellings        flags.Spellings
 	urls             [2]string // of A and of B
 	presets, costs   [2]string
 	sets             [2][]string // further flags of the simulated engines
@@ -71,10 +72,12 @@ func (f *roundFlags) register(cmd *cobra.Command) {
 		twoServersRest.StringArrayVar(&f.sets[i], "set-"+side, nil, "flag of simulated engine "+strings.ToUpper(side)+
 			" only, as `FLAG[=VALUE]`, such as no-prefix-caching or max-num-seqs=8; repeatable")
 	}
-	rounds.IntVar(&f.rounds, "rounds", compare.DefaultRounds,
-		"most rounds; in each, both servers get the same requests. With --detect as many as that needs")
+	rounds.IntVar(&f.rounds, "rounds", 0, fmt.Sprintf(
+		"most rounds, pilot rounds included; in each, both servers get the same requests. Default: %d pilot rounds and %d "+
+			"that decide; with --primary %[2]d, with --detect as many as that needs", compare.DefaultPilot,
+		compare.DefaultRounds))
 	roundsRest.IntVar(&f.pilot, "pilot-rounds", compare.DefaultPilot, "")
-	roundsRest.DurationVar(&f.rest, "rest", 10*time.Second, "pause between runs; simulated engines need none")
+	rounds.DurationVar(&f.rest, "rest", 10*time.Second, "pause between runs; simulated engines need none")
 	load.RateFlag(&f.load.Rate, "arrivals in place of recorded times: 5 (per second), 300/min, or a `process` such "+
 		"as constant:5; each round has a new seed")
 	load.IntVar(&f.load.Concurrency, "concurrency", 0,
@@ -87,6 +90,7 @@ func (f *roundFlags) register(cmd *cobra.Command) {
 		"leave the first requests of every run out of all figures: a number or a `span`. Default: a tenth, at most "+
 			"50; 50 with --loop")
 	loadRest.StringVar(&f.cooldown, "cooldown", "", "")
+	f.spellings.Register(cmd) // last: it looks for the flags that it stands for
 }
 
 // given says whether the flags name servers.
@@ -206,7 +210,7 @@ func (f *roundFlags) plan(cmd *cobra.Command, workload string, recorded map[stri
 		return p, cli.Usagef("--warmup: %v", err)
 	}
 	cmd.Flags().Visit(func(fl *pflag.Flag) {
-		if !recorded[fl.Name] && !slices.Contains(readAgain, fl.Name) && len(cli.FlagValues(fl)) > 0 {
+		if !recorded[fl.Name] && !flags.OtherSpelling(fl) && !slices.Contains(readAgain, fl.Name) && len(cli.FlagValues(fl)) > 0 {
 			p.Flags[fl.Name] = result.Redact(fl.Value.String())
 		}
 	})
@@ -236,6 +240,7 @@ func (f *roundFlags) maker(cmd *cobra.Command, path string, recorded map[string]
 	if m.sides, m.simulated, err = f.targets(cmd); err != nil {
 		return m, err
 	}
+	f.made.Requests = f.maxRequests
 	if m.workload, _, err = loadFile(cmd, &f.made, path, f.out); err != nil {
 		return m, err
 	}
@@ -327,7 +332,7 @@ func (m *roundMaker) makeRounds(cmd *cobra.Command, upTo int) error {
 func (m *roundMaker) estimate() (bench.Estimate, error) {
 	rounds := m.pilot + m.rounds
 	if m.decided != nil {
-		rounds = m.decided.Rounds()
+		rounds = m.decided.Rounds() // with pilot rounds that are there
 	}
 	t := bench.Trial{Workload: m.workload, Load: m.load, Duration: m.duration, Rows: m.maxRequests}
 	return bench.EstimateOf(slices.Repeat([]bench.Trial{t}, 2*rounds), m.rest)
@@ -424,19 +429,42 @@ func (m *roundMaker) nameSides(given [2]string) error {
 	return nil
 }
 
+// settleRounds says how many of the rounds that are asked for are pilot rounds. So few that no verdict could follow
+// pilot rounds have none, and a metric that needs none.
+func (f *compareFlags) settleRounds(cmd *cobra.Command) error {
+	m, fl := &f.making, cmd.Flags()
+	if f.primary != "" && f.detect == "" && !fl.Changed("pilot-rounds") {
+		m.pilot = 0
+	}
+	switch least := m.pilot + compare.LeastRounds(f.alpha, 1); {
+	case !fl.Changed("rounds") && f.detect != "": // as many as it needs
+		return nil
+	case !fl.Changed("rounds"):
+		m.rounds = compare.DefaultRounds
+		return nil
+	case m.rounds < 1 || m.rounds > compare.MaxRounds:
+		return cli.Usagef("--rounds: from 1 to %d", compare.MaxRounds)
+	case m.pilot > 0 && m.rounds < least && (f.detect != "" || fl.Changed("pilot-rounds")):
+		return cli.Usagef("--rounds %d: %d are pilot rounds, and a verdict at alpha %v takes %d after them: %d at least",
+			m.rounds, m.pilot, f.alpha, least-m.pilot, least)
+	case m.pilot > 0 && m.rounds < least:
+		cli.Stepf(cmd, "plan: mean E2E decides, or the metric of --primary: pilot rounds, which choose one, take --rounds %d "+
+			"at least, %d of them for the verdict (alpha %v)", least, least-m.pilot, f.alpha)
+		m.pilot, f.primary = 0, compare.WholePrimary
+	}
+	m.rounds -= m.pilot
+	return nil
+}
+
 // live makes the rounds and compares them.
 func (f *compareFlags) live(cmd *cobra.Command, path string, o compare.Options) (c compare.Comparison, err error) {
-	if f.detect != "" && !cmd.Flags().Changed("rounds") {
-		f.making.rounds = 0 // as many as it needs
+	if err := f.settleRounds(cmd); err != nil {
+		return c, err
 	}
-	if f.primary != "" && f.detect == "" && !cmd.Flags().Changed("pilot-rounds") {
-		f.making.pilot = 0
-	}
+	o.Primary = f.primary
 	switch m := &f.making; {
 	case m.out == "" || m.out == cli.Standard:
 		return c, cli.Usagef("name a directory for the rounds: -o DIRECTORY")
-	case m.rounds < 1 && f.detect == "" || m.rounds > compare.MaxRounds:
-		return c, cli.Usagef("--rounds: from 1 to %d", compare.MaxRounds)
 	case m.pilot != 0 && m.pilot < 3 || m.pilot > compare.MaxRounds || m.pilot == 0 && f.detect != "":
 		return c, cli.Usagef("--set pilot-rounds: from 3 to %d; with --primary, and without --detect, 0",
 			compare.MaxRounds)
@@ -465,7 +493,11 @@ func (f *compareFlags) live(cmd *cobra.Command, path string, o compare.Options) 
 		if err != nil {
 			return c, err
 		}
-		sayEstimate(cmd, e, "fewer once it is decided")
+		sooner := "fewer once it is decided"
+		if m.decided == nil && m.rounds == 0 {
+			sooner = "these are the pilot rounds, which say how many follow"
+		}
+		sayEstimate(cmd, e, sooner)
 	}
 	if err := f.planned(cmd, m, o); err != nil {
 		return c, err
@@ -522,8 +554,8 @@ func (f *compareFlags) planned(cmd *cobra.Command, m *roundMaker, o compare.Opti
 			differs = fmt.Sprintf("alpha %v", p.Alpha)
 		case o.Detect != p.Detect:
 			differs = "another change to detect"
-		case f.making.rounds > 0 && f.making.rounds != p.Rounds():
-			differs = fmt.Sprintf("%d rounds", p.Rounds())
+		case p.Clear == nil && f.making.rounds > 0 && f.making.rounds != p.Rounds():
+			differs = fmt.Sprintf("%d rounds", p.Pilot+p.Rounds())
 		}
 		if differs != "" {
 			return cli.Usagef("%s was planned with %s, and its error holds for that plan alone: name another "+

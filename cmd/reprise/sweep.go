@@ -32,11 +32,12 @@ import (
 
 // sweepFlags are the flags of sweep, and of what begins with one.
 type sweepFlags struct {
-	trial  runs.Trials
-	made   flags.Made
-	serve  flags.ServeCmd
-	engine *flags.ServeSetting // that is started; nil is the only one that the flags name
-	into   *bench.Dir          // that the results of several engines share; nil is one of its own
+	trial     runs.Trials
+	made      flags.Made
+	serve     flags.ServeCmd
+	spellings flags.Spellings
+	engine    *flags.ServeSetting // that is started; nil is the only one that the flags name
+	into      *bench.Dir          // that the results of several engines share; nil is one of its own
 	flags.Contract
 	trust         flags.Trust
 	clauses       []string
@@ -98,6 +99,9 @@ sweep DIR prints it again. docs/sweep.md defines all that is printed.`,
 			return flags.Wants(0, 1, "")(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.spellings.Apply(cmd, new(flags.VLLMResult)); err != nil {
+				return err
+			}
 			if f.frontier.Asked {
 				return f.cross(cmd, args)
 			}
@@ -136,6 +140,7 @@ sweep DIR prints it again. docs/sweep.md defines all that is printed.`,
 	everyday, _ := flags.Sections(cmd.Flags(), flags.ResultsFlags)
 	everyday.BoolVar(&f.asJSON, "json", false, "print JSON")
 	flags.Details(cmd.Flags())
+	f.spellings.Register(cmd)
 	everyday.FileVar(&f.html, "html", "write a self-contained HTML `page`")
 	return cmd
 }
@@ -629,7 +634,7 @@ func about(cmd *cobra.Command, take func(*pflag.Flag) bool) string {
 func given(cmd *cobra.Command, take func(*pflag.Flag) bool,
 	word func(f *pflag.Flag, value string) string) (out []string) {
 	cmd.Flags().Visit(func(fl *pflag.Flag) {
-		if !take(fl) || fl.Name == "config" || fl.Name == "target" { // what they set stands here itself
+		if !take(fl) || flags.OtherSpelling(fl) || fl.Name == "config" || fl.Name == "target" { // what they set stands here itself
 			return
 		}
 		for _, v := range cli.FlagValues(fl) {

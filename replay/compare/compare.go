@@ -13,6 +13,7 @@ import (
 	"reprise/replay/report"
 	"reprise/trace"
 	"reprise/trace/doc"
+	"reprise/trace/textpage"
 )
 
 // schema names the layout of a [Comparison] as JSON.
@@ -26,6 +27,7 @@ const DefaultRounds = 10
 type Arm struct {
 	Name     string
 	Runs     []report.Summary
+	Files    []string  // of the runs' results, to name in messages; may be fewer
 	Clusters *Clusters // the runs' requests, for the resampling; nil does none
 }
 
@@ -105,12 +107,45 @@ type Run struct {
 	Workload    string          `json:"workload_digest"`
 	Seed        string          `json:"seed"` // of the prompts, decimal
 	Started     string          `json:"started"`
-	Requests    int64           `json:"requests"`
+	Requests    int64           `json:"requests"` // measured
+	WarmUp      int64           `json:"warm_up"`  // requests that are not measured: warm-up and cool-down
+	File        string          `json:"file,omitempty"`
 }
 
 // Trustworthy says whether all runs are.
-func (c *Comparison) Trustworthy() bool {
-	return !slices.ContainsFunc(c.Runs, func(r Run) bool { return !r.Trustworthy })
+func (c *Comparison) Trustworthy() bool { return len(c.untrusted()) == 0 }
+
+func (c *Comparison) untrusted() []Run {
+	return slices.DeleteFunc(slices.Clone(c.Runs), func(r Run) bool { return r.Trustworthy })
+}
+
+// untrustedRuns says how many runs are not trustworthy; "" where all are.
+func (c *Comparison) untrustedRuns() string {
+	n := len(c.untrusted())
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %s %s not trustworthy", n, doc.Many(int64(len(c.Runs)), "run"),
+		map[bool]string{true: "is", false: "are"}[n == 1])
+}
+
+// Untrusted says how many runs are not trustworthy, and of the first of them which command says why; "" where all are.
+func (c *Comparison) Untrusted() string {
+	out := c.untrustedRuns()
+	if bad := c.untrusted(); out != "" && bad[0].File != "" {
+		out += ": reprise report " + bad[0].File + " says why"
+	}
+	return out
+}
+
+// untrustedWarning is Untrusted with the first reason of the first run.
+func (c *Comparison) untrustedWarning() string {
+	bad := c.untrusted()
+	if len(bad) == 0 || len(bad[0].Reasons) == 0 {
+		return c.Untrusted()
+	}
+	return fmt.Sprintf("%s. In round %d of %s, %s", c.Untrusted(), bad[0].Round, textpage.Plain(bad[0].Arm),
+		bad[0].Reasons[0].Text)
 }
 
 // A Contrast is one metric in two arms.
@@ -237,7 +272,11 @@ func Arms(arms []Arm, options Options) (Comparison, error) {
 	c.Tier = arms[0].Runs[0].Run.Tier
 	for _, arm := range arms {
 		for i := range arm.Runs {
-			c.Runs = append(c.Runs, runOf(arm.Name, i+1, &arm.Runs[i]))
+			run := runOf(arm.Name, i+1, &arm.Runs[i])
+			if i < len(arm.Files) {
+				run.File = arm.Files[i]
+			}
+			c.Runs = append(c.Runs, run)
 			c.Loosened = arm.Runs[i].Verdict.Loosened
 			c.Tier = trace.Stricter(c.Tier, arm.Runs[i].Run.Tier)
 		}
@@ -257,6 +296,9 @@ func Arms(arms []Arm, options Options) (Comparison, error) {
 	}
 	c.plan(o)
 	c.Warnings = append(c.Warnings, runWarnings(arms)...)
+	if says := c.untrustedWarning(); says != "" {
+		c.Warnings = append(c.Warnings, report.Warning{Code: warnUntrusted, Text: says})
+	}
 	c.resultWarnings()
 	c.decide()
 	return c, nil
@@ -266,7 +308,7 @@ func runOf(arm string, round int, s *report.Summary) Run {
 	return Run{Arm: arm, Round: round, Trustworthy: s.Verdict.Trustworthy, Reasons: s.Verdict.Reasons,
 		Simulated: s.Run.Simulated != "",
 		Model:     s.Run.Model, Workload: s.Run.Workload, Seed: s.Run.Seed, Started: s.Run.Started,
-		Requests: s.Requests.Rows}
+		Requests: s.Requests.Rows, WarmUp: s.Requests.WarmUp + s.Requests.CoolDown}
 }
 
 // contrasts computes everything about two arms that needs no other arm.

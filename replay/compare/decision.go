@@ -122,6 +122,10 @@ func (c *Comparison) decisionText(v *Versus, m *Contrast) string {
 	if c.Kind == kindRounds {
 		figures := fmt.Sprintf("%s %s, p %s, %s", m.Label, changeOf(m, m.Change), equals(m.P),
 			doc.Many(int64(m.Rounds), "round"))
+		if c.Plan != nil && c.Plan.Clear != nil {
+			figures = fmt.Sprintf("%s %s, p %s by the t-test of %s", m.Label, changeOf(m, m.Change), equals(m.P),
+				doc.Many(int64(m.Rounds), "pilot round"))
+		}
 		switch v.Decision {
 		case Worse, better:
 			rose := m.Change.Estimate > 0

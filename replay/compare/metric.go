@@ -52,6 +52,10 @@ var (
 	}
 )
 
+// WholePrimary is the metric that decides rounds that are made without pilot rounds to choose one: it has every phase
+// of a request in it, and a value after any number of requests.
+const WholePrimary = "mean_e2e"
+
 // DefaultPrimary is the metric that decides: the tail of the time to the first
 // token is where queueing shows first and what an SLO is about, and from schedule it
 // has no coordinated omission.

@@ -1,9 +1,9 @@
 package compare
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -43,18 +43,22 @@ func (c *Comparison) Document() *doc.Document {
 	return p
 }
 
-// headline is the decision in a sentence, and whether the runs can be trusted. The decisions on several arms are
+// headline is the decision in a sentence, and how many runs cannot be trusted. The decisions on several arms are
 // notes of the verdict.
 func (c *Comparison) headline() string {
-	var words []string
-	if !c.Trustworthy() {
-		words = append(words, "Not trustworthy")
-	}
+	decision, doubt := "", c.untrustedRuns()
 	if len(c.Versus) == 1 {
-		decision, _ := c.Versus[0].decisionSentences()
-		words = append(words, decision)
+		decision, _ = c.Versus[0].decisionSentences()
 	}
-	return strings.Join(words, ": ")
+	switch {
+	case doubt == "":
+		return decision
+	case decision == "":
+		return "Do not rely on this: " + doubt
+	case c.Versus[0].Decided():
+		return strings.TrimSuffix(decision, ".") + ", but do not rely on it: " + doubt
+	}
+	return strings.TrimSuffix(decision, ".") + "; besides, " + doubt
 }
 
 // decisionSentences are the first sentence of the decision, and the others.
@@ -110,7 +114,11 @@ func (c *Comparison) lead() string {
 	case kindProduction:
 		out = append(out, "What the trace recorded against a replay of it")
 	default:
-		out = append(out, doc.Many(int64(n), "round")+" of "+doc.Many(c.Runs[0].Requests, "request")+" a side")
+		requests := doc.Many(c.Runs[0].Requests, "request")
+		if warm := c.Runs[0].WarmUp; warm > 0 {
+			requests += " (after " + doc.Brief(warm) + " of warm-up)"
+		}
+		out = append(out, doc.Many(int64(n), "round")+" of "+requests+" a side")
 	}
 	if m := c.Runs[0].Model; m != "" && !slices.ContainsFunc(c.Runs, func(r Run) bool { return r.Model != m }) {
 		out = append(out, "model "+textpage.Plain(m))
@@ -225,15 +233,13 @@ func settingsOf(arms []Arm) map[string]string {
 	}
 	of := make([][]string, len(arms))
 	for _, row := range rows {
-		if name := row[0]; name == "seed" || name == "version" || strings.HasPrefix(name, "environment.host") {
+		if name := row[0]; name == "seed" || name == "version" || strings.HasPrefix(name, "environment.host") ||
+			strings.HasSuffix(name, "_from") { // where a figure was read, not what it is
 			continue
 		}
 		for i, value := range row[1:] {
 			if len(of[i]) < 3 {
-				if value == "true" || value == "false" {
-					value = row[0] + "=" + value
-				}
-				of[i] = append(of[i], textpage.Plain(cmp.Or(value, "no "+row[0])))
+				of[i] = append(of[i], named(row[0], textpage.Plain(value)))
 			}
 		}
 	}
@@ -242,6 +248,30 @@ func settingsOf(arms []Arm) map[string]string {
 		out[arm.Name] = strings.Join(slices.Compact(of[i]), ", ")
 	}
 	return out
+}
+
+// selfSaid are settings whose value says what it is.
+var selfSaid = []string{"endpoints", "model", "simulated", "server version"}
+
+// named is a setting of a run with its value, such as block size 16. The place of the setting in the results is left
+// out of its name.
+func named(setting, value string) string {
+	var words []string
+	for _, word := range strings.FieldsFunc(setting, func(r rune) bool { return strings.ContainsRune("._[]", r) }) {
+		if _, err := strconv.Atoi(word); err != nil && word != "environment" && word != "servers" {
+			words = append(words, word)
+		}
+	}
+	name := strings.Join(words, " ")
+	switch {
+	case value == "":
+		return "no " + name
+	case value == "true" || value == "false":
+		return name + " " + map[string]string{"true": "on", "false": "off"}[value]
+	case slices.Contains(selfSaid, name):
+		return value
+	}
+	return name + " " + value
 }
 
 func (c *Comparison) about() []doc.Group {
@@ -266,9 +296,13 @@ func (c *Comparison) about() []doc.Group {
 
 func (c *Comparison) sections(v *Versus) []doc.Section {
 	head, rows := c.table(v)
+	caption := "Metrics"
+	if few := c.tooFew(v); few != "" {
+		caption += ". " + few
+	}
 	main := doc.Section{Title: c.named(v.B) + " against " + c.named(c.A),
 		Text:   append(append([]string{v.Text}, c.reading()...), c.planned()...),
-		Tables: []doc.Table{{Caption: "Metrics", Head: head, Rows: rows, Align: doc.FiguresOf(len(head))}}}
+		Tables: []doc.Table{{Caption: caption, Head: head, Rows: rows, Align: doc.FiguresOf(len(head))}}}
 	if head, rows := c.resampledTable(v); len(rows) > 0 {
 		main.Tables = append(main.Tables, doc.Table{Caption: "Resampled by session", Head: head, Rows: rows,
 			Align: doc.FiguresOf(len(head))})

@@ -2,6 +2,7 @@ package compare
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -120,6 +121,27 @@ func valueOf(m *Contrast, v *float64) string {
 		return doc.OrDash(v, doc.Percent)
 	}
 	return doc.OrDash(v, doc.Short)
+}
+
+// tooFew says that no other metric can be significant after so few rounds, and why; "" where one can.
+func (c *Comparison) tooFew(v *Versus) string {
+	family := 0
+	c.each(func(_ *Versus, m *Contrast) {
+		if m.Wilcoxon != nil && !m.Primary {
+			family++
+		}
+	})
+	least := func(rounds int) float64 { return min(1, float64(family)*math.Ldexp(2, -rounds)) }
+	if c.Kind != kindRounds || family == 0 || least(v.Rounds) <= c.FamilyAlpha {
+		return ""
+	}
+	enough := v.Rounds
+	for least(enough) > c.FamilyAlpha {
+		enough++
+	}
+	return fmt.Sprintf("p of the %s beside the first line is corrected for their number (Holm): with %s it is never below "+
+		"%s, so no change in them is significant by this test, however large. From %d rounds on it can be.",
+		doc.Many(int64(family), "metric"), doc.Many(int64(v.Rounds), "round"), pValue(least(v.Rounds)), enough)
 }
 
 // reading explains the table.

@@ -113,18 +113,11 @@ func runWarnings(arms []Arm) (out []report.Warning) {
 		if w := report.Warned(arm.Runs[0].Run.PresetWarning, beyond); w != "" {
 			warn(report.WarnPreset, "%s: %s", arm.Name, textpage.Plain(w))
 		}
-		bad, estimated := 0, 0
+		estimated := 0
 		for i := range arm.Runs {
 			if s := &arm.Runs[i]; s.PromptEstimates()+s.OutputEstimates() > 0 {
 				estimated++
 			}
-			if !arm.Runs[i].Verdict.Trustworthy {
-				bad++
-			}
-		}
-		if bad > 0 {
-			warn(warnUntrusted, "%s of %s %s not trustworthy; reprise report says why", doc.Many(int64(bad), "run"),
-				arm.Name, doc.Was(int64(bad)))
 		}
 		if estimated > 0 {
 			warn(warnEstimates, "the token counts of %s of %s are estimates, since the server sent no usage: TPOT "+

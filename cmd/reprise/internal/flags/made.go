@@ -16,6 +16,7 @@ import (
 // that prompts share, and turns.
 type Made struct {
 	fl       *pflag.FlagSet
+	Requests int64  // how many are made where the command says no number; 0 is [madeRequests]
 	input    string // --input-tokens
 	output   string // --output-tokens, where the command has no flag of that name by itself
 	shared   string // --shared-prefix
@@ -99,10 +100,10 @@ func (f *Made) outputs() string { return f.fl.Lookup("output-tokens").Value.Stri
 // Turns tells whether the requests come in sessions.
 func (f *Made) Turns() bool { return f.turns != "" }
 
-// Spec is what the flags describe: so many requests, or 1,000 for 0. The load replaces
+// Spec is what the flags describe: so many requests, or for 0 as many as [Made.Requests]. The load replaces
 // its arrivals.
 func (f *Made) Spec(requests int64) (*spec.Spec, error) {
-	s := &spec.Spec{Name: f.Name(), Requests: cmp.Or(requests, madeRequests), Arrivals: "burst"}
+	s := &spec.Spec{Name: f.Name(), Requests: cmp.Or(requests, f.Requests, madeRequests), Arrivals: "burst"}
 	for _, length := range []struct{ flag, text string }{
 		{"input-tokens", f.input}, {"output-tokens", f.outputs()}, {"shared-prefix", f.shared}, {"turns", f.turns},
 	} {

@@ -22,6 +22,9 @@ func Mistake(cmd *cobra.Command, err error) error {
 		if gone := departed(commandPath(cmd), unknown.GetSpecifiedName()); gone != nil {
 			return gone
 		}
+		if instead := elsewhere[commandPath(cmd)][unknown.GetSpecifiedName()]; instead != "" {
+			return fmt.Errorf("--%s is a flag of other commands: %s", unknown.GetSpecifiedName(), instead)
+		}
 	}
 	return mistake(cmd.Flags(), err)
 }
@@ -38,6 +41,25 @@ var expectations = []struct{ typed, has, says string }{
 // shorthands are single letters that other tools have for a flag.
 var shorthands = map[string]string{"n": "max-requests", "c": "concurrency", "r": "rate", "m": "model", "u": "url",
 	"H": "header"}
+
+// elsewhere says for a command what stands in place of flags that other commands, or other tools, have.
+var elsewhere = map[string]map[string]string{
+	"sweep": {
+		"requests":        ofLevels,
+		"num-prompts":     ofLevels,
+		"max-requests":    ofLevels,
+		"duration":        "a level is measured for --level-duration, such as 30s",
+		"request-rate":    "a sweep has a rate for each level: --rates 1,2,5",
+		"max-concurrency": "a sweep has a number of requests in flight for each level: --concurrencies 1,2,4",
+		"rounds":          "a sweep makes one run of a level; --precision 5% adds runs until a level is that precise",
+	},
+	"compare": {
+		"rates":         "rounds have one load, such as --rate 5; reprise sweep has several levels",
+		"concurrencies": "rounds have one load, such as --concurrency 8; reprise sweep has several levels",
+	},
+}
+
+const ofLevels = "a sweep sends as many requests as a level lasts: --level-requests 150 is the fewest that it measures"
 
 func mistake(fl *pflag.FlagSet, err error) error {
 	var unknown *pflag.NotExistError

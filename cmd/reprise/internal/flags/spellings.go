@@ -17,13 +17,19 @@ import (
 	"reprise/replay/result"
 )
 
-// Spellings are those of `vllm bench serve` that replay takes as well, where
+// Spellings are those of `vllm bench serve` that replay, compare and sweep take as well, where
 // they mean the same. They are translated into flags of ours before anything
 // else looks at those. Where a spelling would mean something else it is not taken,
 // and the error says what to use.
 type Spellings struct {
 	given map[string]*vllmValue
 	Ready time.Duration // to wait for the endpoint
+}
+
+// OtherSpelling tells whether a flag stands for one of ours, which has its value once it is applied.
+func OtherSpelling(f *pflag.Flag) bool {
+	_, is := f.Value.(*vllmValue)
+	return is
 }
 
 // A vllmValue is a flag as it was typed.
@@ -78,6 +84,8 @@ var spellings = []spelling{
 	{name: "output-len", ours: "output-tokens", value: aboveZero},
 	{name: "random-output-len", ours: "output-tokens", value: aboveZero},
 	{name: "random-prefix-len", ours: "shared-prefix", value: aboveZero},
+	{name: "concurrency", ours: "concurrencies"},
+	{name: "rate", ours: "rates"},
 	{name: "num-warmups", ours: "warmup", value: func(s string) (string, error) {
 		if s == "0" {
 			return "", nil
@@ -96,9 +104,9 @@ var together = []string{"host", "port", "endpoint", "backend", "served-model-nam
 
 // refused are spellings that would mean something else, with what to use.
 var refused = map[string]string{
-	"dataset-name": "name the file itself, whose format is detected: `reprise replay FILE`; for random, leave it " +
+	"dataset-name": "name the file itself, whose format is detected: `reprise COMMAND FILE`; for random, leave it " +
 		"out and give --input-tokens and --output-tokens",
-	"dataset-path":       "name the file itself: `reprise replay FILE`",
+	"dataset-path":       "name the file itself: `reprise COMMAND FILE`",
 	"self-timed":         "recorded times are the default, and --rate replaces them",
 	"no-self-timed":      "recorded times are replaced by --rate or --request-rate",
 	"top-k":              "sampling parameters go into --extra-body, such as '{\"top_k\":20}'",
@@ -139,7 +147,7 @@ func (f *Spellings) Register(cmd *cobra.Command) {
 	}
 }
 
-func (f *Spellings) refuse(fl *pflag.FlagSet) error {
+func (f *Spellings) refuse(command string, fl *pflag.FlagSet) error {
 	var names []string
 	for name := range refused {
 		if f.given[name] != nil && fl.Changed(name) {
@@ -150,12 +158,12 @@ func (f *Spellings) refuse(fl *pflag.FlagSet) error {
 		return nil
 	}
 	name := slices.Max(names) // dataset-path before dataset-name
-	return cli.Usagef("--%s: %s", name, refused[name])
+	return cli.Usagef("--%s: %s", name, strings.ReplaceAll(refused[name], "COMMAND", command))
 }
 
 // Apply translates what was given into our flags, and refuses what has another meaning.
 func (f *Spellings) Apply(cmd *cobra.Command, result *VLLMResult) error {
-	if err := f.refuse(cmd.Flags()); err != nil {
+	if err := f.refuse(cmd.Name(), cmd.Flags()); err != nil {
 		return err
 	}
 	t := translation{fl: cmd.Flags(), given: f.given, result: result}
