@@ -55,11 +55,10 @@ func (r *SweepResult) chanceNote() string {
 	if r.bySession() {
 		of = "p95 of session time"
 	}
-	note := "? = not statistically significant. ± is half of the 95 % interval of " + of +
-		", – where that is not resolved"
+	note := `"?": so measured, but it may be chance. "±": half of the 95 % interval of ` + of +
+		`. "–": too unstable to estimate`
 	if r.Saturation != nil {
-		note += fmt.Sprintf(", as near saturation: from %.0f %% of the %s that come out there", 100*nearShare,
-			r.load(*r.Saturation))
+		note += fmt.Sprintf(" (always above %s, near saturation)", r.load(nearShare**r.Saturation))
 	}
 	return note + "."
 }
@@ -122,9 +121,9 @@ func (r *SweepResult) Headline() string {
 		case h.Load == nil:
 			return "No load was held"
 		case h.AtLeast:
-			return r.load(*h.Load) + " is below the knee, without a contract"
+			return r.load(*h.Load) + " is below the knee, without a contract" + r.askedFor()
 		}
-		return r.load(*h.Load) + " is the knee, without a contract"
+		return r.load(*h.Load) + " is the knee, without a contract" + r.askedFor()
 	}
 
 	switch l := r.Unjudged(); {
@@ -133,9 +132,34 @@ func (r *SweepResult) Headline() string {
 	case h.Load == nil:
 		return "No load is within the contract"
 	case h.AtLeast:
-		return fmt.Sprintf("At least %s within the contract", r.load(*h.Load))
+		return fmt.Sprintf("At least %s within the contract%s", r.load(*h.Load), r.askedFor())
 	}
-	return r.load(*h.Load) + " within the contract"
+	return r.load(*h.Load) + " within the contract" + r.askedFor()
+}
+
+// askedFor says which load was asked for where the highest is less, since less came out; "" where it is the same.
+func (r *SweepResult) askedFor() string {
+	at := r.atHighest()
+	if at == nil || doc.Number(at.Load) == doc.Number(*r.Highest.Load) {
+		return ""
+	}
+	return fmt.Sprintf(" (asked for %s, reached %s)", r.load(at.Load), doc.Number(*r.Highest.Load))
+}
+
+// sustained says whether a longer run at the highest load held, or why there was none.
+func (r *SweepResult) sustained() (says, why string) {
+	ran := func(role string) bool {
+		return slices.ContainsFunc(r.Levels, func(l Level) bool { return l.Role == role })
+	}
+	switch {
+	case r.Highest.Sustained:
+		return "yes", "by a longer run at that load"
+	case ran(roleSustain):
+		return "no", "the longer run did not hold"
+	case ran(roleConfirm):
+		return "not tried", "--sustain 5m makes a longer run at that load"
+	}
+	return "not tried", "no further run was made at that load, as --no-confirm asks"
 }
 
 // lead says what was swept.
@@ -199,11 +223,8 @@ func (r *SweepResult) facts() (out []doc.Fact) {
 		put("Interpolated", r.load(*h.Estimate), "between the levels on either side")
 	}
 	if h := &r.Highest; h.Load != nil && !h.AtLeast {
-		value := "no"
-		if h.Sustained {
-			value = "yes"
-		}
-		put("Sustained", value, "by a longer run at that load")
+		value, why := r.sustained()
+		put("Sustained", value, why)
 	}
 	if at := r.atHighest(); at != nil {
 		if at.Contract != nil {

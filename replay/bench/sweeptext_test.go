@@ -141,3 +141,28 @@ func TestFlowInFlight(t *testing.T) {
 		t.Errorf("%+v, %v", f, err)
 	}
 }
+
+// That no longer run was made is no failure, and a load that was asked for is said beside what came out.
+func TestSweepSaysWhatWasTried(t *testing.T) {
+	of := func(roles ...string) (r SweepResult) {
+		r.Unit, r.Contract, r.Highest = unitRate, []string{"p99 ttft <= 1s"}, Highest{Load: trace.Ptr(7.33), Level: "last"}
+		for _, role := range roles {
+			r.Levels = append(r.Levels, Level{Role: role, Load: 8, Name: "last"})
+		}
+		return r
+	}
+	for want, r := range map[string]SweepResult{
+		"not tried (no further run was made at that load, as --no-confirm asks)": of(roleLevel),
+		"not tried (--sustain 5m makes a longer run at that load)":               of(roleLevel, roleConfirm),
+		"no (the longer run did not hold)":                                       of(roleLevel, roleConfirm, roleSustain),
+	} {
+		text := written(t, 100, r.WriteText)
+		if !strings.Contains(text, want) || !strings.HasPrefix(text, "7.33 req/s within the contract (asked for 8 req/s, reached 7.33).") {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	r := of(roleLevel, roleConfirm, roleSustain)
+	if r.Highest.Sustained, r.Highest.Load = true, trace.Ptr(8.); r.Headline() != "8 req/s within the contract" || !strings.Contains(written(t, 100, r.WriteText), "yes (by a longer run") {
+		t.Errorf("%s\n%s", r.Headline(), written(t, 100, r.WriteText))
+	}
+}

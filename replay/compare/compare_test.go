@@ -328,3 +328,54 @@ func TestComparisonSaysWhatDiffersFirst(t *testing.T) {
 		t.Errorf("of too few rounds: %s", got)
 	}
 }
+
+// The finding comes first, then how many runs cannot be trusted, and which file says why.
+func TestFindingComesBeforeDoubt(t *testing.T) {
+	few, many := unresampled(armsOf(t, 3, 1.3, 0.001)), unresampled(armsOf(t, 10, 1.3, 0.001))
+	for _, c := range []struct {
+		arms     []Arm
+		bad      int
+		headline string
+		says     string
+	}{
+		{many, 0, "B is slower: TTFT p99 +", ""},
+		{many, 1, ", but do not rely on it: 1 of 20 runs is not trustworthy", "1 of 20 runs is not trustworthy: reprise report a/1 says why"},
+		{many, 3, ", but do not rely on it: 3 of 20 runs are not trustworthy", "3 of 20 runs are not trustworthy: reprise report a/1 says why"},
+		{few, 2, "needs 8; besides, 2 of 6 runs are not trustworthy", "2 of 6 runs are not trustworthy: reprise report a/1 says why"},
+	} {
+		for _, arm := range c.arms {
+			for i := range arm.Runs {
+				arm.Runs[i].Verdict.Trustworthy = arm.Name == "B" || i >= c.bad
+			}
+		}
+		c.arms[0].Files = []string{"a/1", "a/2"}
+		got := compared(t, c.arms, Options{})
+		if h := got.headline(); !strings.Contains(h, c.headline) || strings.HasPrefix(strings.ToLower(h), "not") || got.Untrusted() != c.says {
+			t.Errorf("%d bad: %s\n%s", c.bad, h, got.Untrusted())
+		}
+	}
+}
+
+// Where so few rounds were made that no p but the first can be significant, the table says so and how many rounds can.
+func TestTooFewRoundsForOtherMetrics(t *testing.T) {
+	for rounds, want := range map[int]string{3: "From 10 rounds on", 6: "with 6 rounds it is never below 0.", 9: "From 10 rounds on", 10: ""} {
+		c := compared(t, unresampled(armsOf(t, rounds, 1.5, 0.001)), Options{})
+		says := c.tooFew(&c.Versus[0])
+		other := slices.ContainsFunc(c.Versus[0].Metrics, func(m Contrast) bool { return !m.Primary && m.Significant })
+		if (want == "") != (says == "") || !strings.Contains(says, want) || other != (says == "") {
+			t.Errorf("%d rounds: %q, and another metric is significant: %v", rounds, says, other)
+		}
+	}
+}
+
+// The set-up of a side is said in words that name it.
+func TestSettingsInWords(t *testing.T) {
+	for _, c := range [][3]string{
+		{"endpoints.0", "http://a:1", "http://a:1"}, {"model", "m", "m"}, {"environment.servers.0.block_size", "16", "block size 16"},
+		{"api", "completions", "api completions"}, {"prompt_text", "", "no prompt text"}, {"no_prefix_caching", "true", "no prefix caching on"}, {"gone", "false", "gone off"},
+	} {
+		if got := named(c[0], c[1]); got != c[2] {
+			t.Errorf("%s is %q, want %q", c[0], got, c[2])
+		}
+	}
+}

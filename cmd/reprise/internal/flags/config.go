@@ -74,7 +74,7 @@ func Configure(cmd *cobra.Command, environ []string) error {
 			err = asSetting(f)
 		}
 	})
-	for _, s := range spellings {
+	for _, s := range slices.Concat(spellings, levelSpellings) {
 		if c.given[s.name] {
 			c.given[s.ours] = true
 		}

@@ -84,8 +84,6 @@ var spellings = []spelling{
 	{name: "output-len", ours: "output-tokens", value: aboveZero},
 	{name: "random-output-len", ours: "output-tokens", value: aboveZero},
 	{name: "random-prefix-len", ours: "shared-prefix", value: aboveZero},
-	{name: "concurrency", ours: "concurrencies"},
-	{name: "rate", ours: "rates"},
 	{name: "num-warmups", ours: "warmup", value: func(s string) (string, error) {
 		if s == "0" {
 			return "", nil
@@ -97,6 +95,9 @@ var spellings = []spelling{
 	{name: "insecure", ours: "tls-insecure", isBool: true},
 	{name: "disable-tqdm", ours: "quiet", isBool: true},
 }
+
+// levelSpellings are flags of replay and compare as a command with several levels of load takes them: with a list.
+var levelSpellings = []spelling{{name: "concurrency", ours: "concurrencies"}, {name: "rate", ours: "rates"}}
 
 // together are the spellings that apply reads by rules of its own.
 var together = []string{"host", "port", "endpoint", "backend", "served-model-name", "request-rate", "burstiness",
@@ -135,7 +136,7 @@ func (f *Spellings) Register(cmd *cobra.Command) {
 		}
 		f.given[name] = v
 	}
-	for _, s := range spellings {
+	for _, s := range slices.Concat(spellings, levelSpellings) {
 		if fl.Lookup(s.ours) != nil && fl.Lookup(s.name) == nil {
 			add(s.name, s.isBool)
 		}
@@ -170,7 +171,7 @@ func (f *Spellings) Apply(cmd *cobra.Command, result *VLLMResult) error {
 	ours := map[string]bool{} // flags of ours that the user gave
 	t.fl.Visit(func(flag *pflag.Flag) { ours[flag.Name] = f.given[flag.Name] == nil })
 	t.ours = ours
-	for _, s := range spellings {
+	for _, s := range slices.Concat(spellings, levelSpellings) {
 		if _, ok := t.text(s.name); ok && !slices.Contains(together, s.name) {
 			t.one(s)
 		}
