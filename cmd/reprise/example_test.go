@@ -125,6 +125,9 @@ func TestHelpExamples(t *testing.T) {
 			if cmd.Name() == "replay" && !strings.Contains(line, "--url") {
 				line += " --max-requests 20 --url " + server
 			}
+			if cmd.Name() == "compare" && strings.Contains(line, "--url-a") {
+				line = strings.ReplaceAll(line, "http://localhost:8001", server) + " --requests 20 --rounds 1 --rest 0s"
+			}
 			args, ok := strings.CutPrefix(line, "reprise ")
 			if !ok {
 				t.Errorf("%s: the example %q is not a command", cmd.Name(), line)
