@@ -113,7 +113,7 @@ func TestCompareEqualEngines(t *testing.T) {
 	long(t)
 	t.Chdir(t.TempDir())
 	must(t, "synth", "chat", "-n", "120", "-o", "w.parquet")
-	out, errs, code := reprise(t, labArgs("--rounds", "8", "--gate", "--detect", "3%")...)
+	out, errs, code := reprise(t, labArgs("--rounds", "14", "--gate", "--detect", "3%")...)
 	if v := readComparison(t, out).Versus[0]; code != cli.Good || v.Decision != "not_found" || len(v.Others) > 0 {
 		t.Errorf("code %d: %s\n%s", code, v.Text, errs)
 	}
@@ -191,7 +191,7 @@ func TestCompareEndpoints(t *testing.T) {
 			t.Errorf("%s: %d rows, seed %s, cache %+v", side, r.Rows(), r.Run.Seed, r.Run.Cache)
 		}
 	}
-	if out, _, code := reprise(t, "compare", dir, "--trust", "max-errors=off,max-cpu=0.000001"); code != cli.Untrusted || !strings.Contains(out, "Not trustworthy") {
+	if out, _, code := reprise(t, "compare", dir, "--trust", "max-errors=off,max-cpu=0.000001"); code != cli.Untrusted || !strings.Contains(out, "runs are not trustworthy") {
 		t.Errorf("code %d\n%s", code, out)
 	}
 }

@@ -448,7 +448,7 @@ func (f *compareFlags) settleRounds(cmd *cobra.Command) error {
 		return cli.Usagef("--rounds %d: %d are pilot rounds, and a verdict at alpha %v takes %d after them: %d at least",
 			m.rounds, m.pilot, f.alpha, least-m.pilot, least)
 	case m.pilot > 0 && m.rounds < least:
-		cli.Stepf(cmd, "plan: mean E2E decides, or the metric of --primary: pilot rounds, which choose one, take --rounds %d "+
+		cli.Notef(cmd, "plan: mean E2E decides, or the metric of --primary: pilot rounds, which choose one, take --rounds %d "+
 			"at least, %d of them for the verdict (alpha %v)", least, least-m.pilot, f.alpha)
 		m.pilot, f.primary = 0, compare.WholePrimary
 	}

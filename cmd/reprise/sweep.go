@@ -235,8 +235,8 @@ func (f *sweepFlags) register(cmd *cobra.Command) {
 		"arrivals of an open loop: poisson, constant, gamma:cv=2, weibull:cv=2")
 	ladder.DurationVar(&f.duration, "level-duration", 60*time.Second, "shortest measured time of a level")
 	ladder.Int64Var(&f.requests, "level-requests", 150,
-		"fewest requests measured at a level of an open loop, however long that takes. With --level-duration alone "+
-			"it is what the contract takes to be judged: 100 for a p99, without one 20")
+		"fewest requests measured at a level. In an open loop it lasts as long as that takes; with --level-duration "+
+			"alone they are what the contract takes to be judged: 100 for a p99, and without a contract 20")
 	ladderRest.StringVar(&f.warmup, "warmup", "",
 		"leave the first requests of a level out of its figures: a number or a `span`. Default: 10s, in an open loop "+
 			"at least 50 requests; longer with --precision")
@@ -266,12 +266,9 @@ func (f *sweepFlags) sweep(cmd *cobra.Command, path string) (r bench.SweepResult
 		f.budget = runs.SessionBudget
 	}
 
-	s, err := f.plan()
+	s, err := f.plan(cmd)
 	if err != nil {
 		return r, err
-	}
-	if fl := cmd.Flags(); fl.Changed("level-duration") && !fl.Changed("level-requests") {
-		s.Requests, s.For = leastRequests(s.Report)
 	}
 	openLoop := !s.Closed() && !f.causal && s.Sessions == nil
 	f.trial.Live.Load.OpenLoop, f.trial.Simulated.OpenLoop = openLoop, openLoop
@@ -451,7 +448,7 @@ func (f *sweepFlags) check(cmd *cobra.Command) error {
 }
 
 // plan is the sweep that the flags ask for, without its target.
-func (f *sweepFlags) plan() (bench.Sweep, error) {
+func (f *sweepFlags) plan(cmd *cobra.Command) (bench.Sweep, error) {
 	s := bench.Sweep{Process: f.process, Duration: f.duration, Requests: f.requests, Warmup: f.warmup,
 		Precision: f.precision, Budget: f.budget, Confirm: !f.noConfirm, Sustain: f.sustain, StopTTFT: f.stopTTFT}
 	var err error
@@ -473,6 +470,9 @@ func (f *sweepFlags) plan() (bench.Sweep, error) {
 	}
 	if s.Report, err = f.options(); err != nil {
 		return s, err
+	}
+	if fl := cmd.Flags(); fl.Changed("level-duration") && !fl.Changed("level-requests") {
+		s.Requests, s.For = leastRequests(s.Report)
 	}
 	if err := s.Check(); err != nil {
 		return s, cli.Exit(cli.Usage, err)

@@ -28,6 +28,7 @@
 //   - sweep.go: making a sweep: each level's run, confirming the highest load
 //   - sessions.go: sweeps by session: settings, what a level measures and whether sessions pile
 //     up, ranges of loads
+//   - sweepbegins.go: what is said of a run before it is made: what it measures, and how long that takes
 //   - sweepladder.go: which load is measured next: the levels by default, an adaptive
 //     search, the loads to confirm
 //   - sweeplevel.go: the outcome of one level: holds, fails, saturated, untrusted; near saturation;
