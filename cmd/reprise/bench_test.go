@@ -252,7 +252,7 @@ func TestBenchExitCodes(t *testing.T) {
 	if code != cli.Check {
 		t.Errorf("exit code %d", code)
 	}
-	expect(t, out, `the contract "fast" is not met (0/1): p50 ttft`)
+	expect(t, out, `the contract "fast" is not met: p50 ttft`)
 	out, _, code = reprise(t, append(args, "-o", "both")...)
 	if code != cli.Untrusted {
 		t.Errorf("exit code %d", code)

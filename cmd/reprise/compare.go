@@ -49,8 +49,8 @@ func compareCommand() *cobra.Command {
 			"--production TRACE RESULTS",
 		Short: "Decide whether one server is slower than another, with statistics",
 		Long: `Compare says whether server B differs from server A. It replays a workload against both
-in rounds, one run of each in every round, with the same requests at the same times, in
-alternating order; every round has new arrivals and prompts.
+in rounds: one run of each, with the same requests at the same times, in alternating order.
+Every round has new arrivals and prompts.
 
 The exit code is 4 if a run cannot be trusted, and with --gate 3 if B is significantly
 worse.` + flags.ListsBegin + `
@@ -60,10 +60,10 @@ engine with two settings, started and stopped in turn (--serve-cmd, --vary x=A,B
 comparison continues in its directory. Recorded results can be
 compared by naming them or their directory: --a and --b in the order of the rounds, and --arm
 NAME=FILE for more servers. docs/compare.md says how a verdict is reached.`,
-		Example: `  reprise compare --url-a http://localhost:8000 --url-b http://localhost:8001 --input-tokens 550 --output-tokens 150 --rate 10 -o d
+		Example: `  reprise compare --url-a http://old:8000 --url-b http://new:8000 --isl 550 --osl 150 --rate 10 -o new
   reprise compare w.parquet --preset l4-qwen2.5-0.5b --costs-b step=5.7ms --rate poisson:20 -o rounds
   reprise compare w.parquet --preset l4-qwen2.5-0.5b --set-b no-prefix-caching --rate poisson:20 -o caching
-  reprise compare rounds --name-a old --name-b new --detect 3% --html compare.html`,
+  reprise compare rounds --name-b new --detect 3% --html compare.html`,
 		Args: flags.Wants(0, 2, ""),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.making.spellings.Apply(cmd, new(flags.VLLMResult)); err != nil {

@@ -232,8 +232,8 @@ func (r *ContractResult) String() string {
 	}
 	var says []string
 	if len(fails) > 0 {
-		says = append(says, fmt.Sprintf("%s is not met (%d/%d): %s", what, len(r.Clauses)-len(fails)-len(unjudged),
-			len(r.Clauses), strings.Join(fails, "; ")))
+		says = append(says, fmt.Sprintf("%s is not met%s: %s", what, r.held(len(r.Clauses)-len(fails)-len(unjudged)),
+			strings.Join(fails, "; ")))
 		what = "it"
 	}
 	if len(unjudged) > 0 {
@@ -242,7 +242,7 @@ func (r *ContractResult) String() string {
 	if len(says) > 0 {
 		return strings.Join(says, "; ")
 	}
-	out := fmt.Sprintf("%s is met (%d/%d)", what, len(r.Clauses), len(r.Clauses))
+	out := what + " is met" + r.held(len(r.Clauses))
 	least := math.Inf(1)
 	var close *ClauseResult
 	for i := range r.Clauses {
@@ -254,6 +254,14 @@ func (r *ContractResult) String() string {
 		out += fmt.Sprintf("; tightest: %s %s, %s headroom", close.subject(), close.figure(), room(least))
 	}
 	return out
+}
+
+// held says of how many of several clauses something is true.
+func (r *ContractResult) held(n int) string {
+	if len(r.Clauses) == 1 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d/%d)", n, len(r.Clauses))
 }
 
 // subject is what the clause is about, and limit what it allows.
