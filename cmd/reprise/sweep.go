@@ -374,7 +374,7 @@ func estimate(cmd *cobra.Command, s *bench.Sweep) error {
 			if s.Confirm && s.Precision == 0 {
 				ends = fmt.Sprintf("; then come runs that confirm the highest load, --sustain %v", s.Sustain)
 			}
-			cli.Stepf(cmd, "estimate: %v for the first level; how many follow is found by the answers, often 8 to 12, of "+
+			cli.Stepf(cmd, "estimate: at most %v for the first level; how many follow is found by the answers, often 8 to 12, of "+
 				"%v each at least%s", first.Round(time.Second), least.Round(time.Second), ends)
 		}
 		return err

@@ -15,7 +15,7 @@ import (
 // vllmParse reads the flags of a replay as RunE does.
 func vllmParse(args ...string) (*replayCommandFlags, *cobra.Command, error) {
 	var f replayCommandFlags
-	cmd := &cobra.Command{}
+	cmd := &cobra.Command{Use: "replay"}
 	f.registerAll(cmd)
 	if err := cmd.ParseFlags(flags.RepeatLists(args)); err != nil {
 		return nil, nil, err

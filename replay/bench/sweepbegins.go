@@ -13,7 +13,7 @@ type Beginning struct {
 	What      string // such as level 8 req/s
 	Lasts     time.Duration
 	Requests  int64  // that are expected; 0 where the server decides how many there are
-	Parts     string // of which the run consists, and the flags that set how long each is
+	Parts     string // what is measured and what is not, and the flags that set how long each is
 	Untrusted string // why the run before it, of the same load, says nothing of the server; "" of a first one
 }
 
