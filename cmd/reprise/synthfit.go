@@ -243,11 +243,7 @@ func beginNoisy(cmd *cobra.Command, f *flags.Release, path string,
 	if err != nil {
 		return ledger, entry, err
 	}
-	if n := src.Rows(); n < leastReleased {
-		return ledger, entry, cli.Exit(cli.Check, cli.InFile(path, fmt.Errorf("it has %s, and a release needs some "+
-			"thousand sessions: nothing was measured, and no ε is spent. Collect a longer log; reprise synth makes a "+
-			"workload of this one for use inside your organisation", doc.Many(n, "request"))))
-	}
+	requests := src.Rows()
 	if f.Unit == "" {
 		f.Unit, err = synth.ChooseUnit(src, t.Meta)
 		switch {
@@ -270,5 +266,13 @@ func beginNoisy(cmd *cobra.Command, f *flags.Release, path string,
 	if err != nil {
 		return ledger, entry, err
 	}
-	return ledger, entry, afford(ledger, &entry, before, f.Understood)
+	if err := afford(ledger, &entry, before, f.Understood); err != nil {
+		return ledger, entry, err
+	}
+	if requests < leastReleased {
+		return ledger, entry, cli.Exit(cli.Check, cli.InFile(path, fmt.Errorf("it has %s, and a release needs some "+
+			"thousand sessions: nothing was measured, and no ε is spent. Collect a longer log; reprise synth makes a "+
+			"workload of this one for use inside your organisation", doc.Many(requests, "request"))))
+	}
+	return ledger, entry, nil
 }
