@@ -53,7 +53,7 @@ func benchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench SUITE",
 		Short: "Run a suite of workloads against one or several servers",
-		Long: `Bench runs a suite: rows of a workload, a load and what is expected of it. It prints a
+		Long: `Bench runs a suite: rows of a workload, a load and a contract. It prints a
 table of all rows and one for each. A suite is built in, or a YAML file; docs/bench.md
 has its keys.
 
@@ -403,8 +403,8 @@ func rowSpecs(cmd *cobra.Command, s *bench.Suite, suite, given string) (suiteSpe
 		case w.Name != "":
 			text, ok := datasets.Workload(w.Name)
 			if !ok {
-				return nil, cli.Usagef("%s, row %s: there is no workload %s; reprise synth --help-all lists those "+
-					"that there are", suite, row.Name, w.Name)
+				return nil, cli.Usagef("%s, row %s: there is no workload %s; reprise synth --help-all lists them",
+					suite, row.Name, w.Name)
 			}
 			one, err = spec.Parse(w.Name, text)
 		case w.File != "":

@@ -45,9 +45,9 @@ func (f *benchFlags) columns(cmd *cobra.Command) ([]bench.Column, error) {
 	case err != nil:
 		return nil, err
 	case len(settings) > 0 && len(f.models) > 0:
-		return nil, cli.Usagef("--serve-cmd starts what is measured: no --model NAME=… beside it")
+		return nil, cli.Usagef("--serve-cmd starts the server: no --model NAME=… beside it")
 	case len(f.models) > 0 && (given("url") || given("preset") || given("costs")):
-		return nil, cli.Usagef("--model NAME=… says what is measured: no --url, --preset or --costs beside it")
+		return nil, cli.Usagef("--model NAME=… names the server: no --url, --preset or --costs beside it")
 	}
 	var out []bench.Column
 	add := func(c bench.Column, err error) error {

@@ -198,9 +198,9 @@ func predictCommand() *cobra.Command {
 	var f predictFlags
 	cmd := &cobra.Command{
 		Use:   "predict [RESULTS]",
-		Short: "Compute the latency floor of a GPU, beside what was measured",
+		Short: "Compute the latency floor of a GPU, beside measured latencies",
 		Long: `Predict computes the shortest possible time of an output token, and with --flops and
---prompt-tokens that of TTFT: decoding reads all weights once a step, for the whole batch,
+--prompt-tokens of TTFT: decoding reads all weights once a step, for the whole batch,
 and the KV of each sequence. --efficiency is the share of the peaks that is reached; 1 is
 the data sheet.
 

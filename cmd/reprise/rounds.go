@@ -66,9 +66,9 @@ func (f *roundFlags) register(cmd *cobra.Command) {
 	for i, side := range []string{"a", "b"} {
 		twoServers.StringVar(&f.urls[i], "url-"+side, "", "base URL of server "+strings.ToUpper(side))
 		twoServersRest.StringVar(&f.presets[i], "preset-"+side, "",
-			"simulated engine "+strings.ToUpper(side)+"; default: that of --preset")
+			"simulated engine "+strings.ToUpper(side)+"; default: as --preset")
 		twoServersRest.StringVar(&f.costs[i], "costs-"+side, "", "costs of simulated engine "+strings.ToUpper(side)+
-			"; default: those of --costs")
+			"; default: as --costs")
 		twoServersRest.StringArrayVar(&f.sets[i], "set-"+side, nil, "flag of simulated engine "+strings.ToUpper(side)+
 			" only, as `FLAG[=VALUE]`, such as no-prefix-caching or max-num-seqs=8; repeatable")
 	}
@@ -152,7 +152,7 @@ func (f *roundFlags) served(cmd *cobra.Command, settings []flags.ServeSetting,
 	case f.urls != [2]string{} || f.presets != [2]string{} || f.costs != [2]string{} ||
 		len(f.sets[0])+len(f.sets[1]) > 0:
 		return sides, cli.Usagef("--serve-cmd starts both sides: no --url-a, --preset-a, --costs-a or --set-a beside " +
-			"it, nor those of b")
+			"it, nor the flags of side b")
 	}
 	var both [2]*bench.Served
 	for i, s := range settings {

@@ -20,7 +20,7 @@ func (r *FrontierResult) Page() *doc.Document {
 	throughput := r.plots("tokens/s per GPU", "tok/s", func(q *FrontierPoint) *float64 { return &q.OutputPerGPU })
 	if len(throughput) > 0 {
 		p.Plot, throughput = &throughput[0], throughput[1:]
-		p.Plot.Text = "Output tokens/s per GPU against those that each user sees, under more and more load. Right " +
+		p.Plot.Text = "Output tokens/s per GPU against the tokens/s that each user sees, under growing load. Right " +
 			"and up is better."
 	}
 	section := func(title, text string, plots []doc.Plot) {

@@ -175,9 +175,9 @@ func (r *FrontierResult) powerNote() string {
 	}
 	switch {
 	case sheet && metered:
-		return " Power is as measured at the GPUs, and where it is not that of the data sheet, a bound."
+		return " Power is as measured at the GPUs, and where it is not the data sheet's, a bound."
 	case sheet:
-		return " Power is that of the data sheet, a bound."
+		return " Power is the data sheet's, a bound."
 	case metered:
 		return " Power is as measured at the GPUs."
 	}

@@ -195,7 +195,7 @@ func (l *LevelSessions) growth() string {
 		float64(l.Begun-l.Ended) <= followSD*math.Sqrt(float64(l.Begun+l.Ended)) {
 		return ""
 	}
-	return fmt.Sprintf("sessions pile up: %s of %s a second ended, and those that were live went from %d to %d",
+	return fmt.Sprintf("sessions pile up: %s of %s a second ended, and live sessions went from %d to %d",
 		doc.Number(*l.EndedPerS), doc.Number(*l.BegunPerS), l.LiveBefore, l.LiveAfter)
 }
 

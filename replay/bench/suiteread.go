@@ -69,7 +69,7 @@ func (r *suiteReader) read(doc strictyaml.Node) error {
 		{Name: "about", Read: strictyaml.Into(&r.suite.About, strictyaml.Node.Text)},
 		{Name: "seed", Read: strictyaml.Into(&r.suite.Seed, strictyaml.Whole[uint64](0, 1<<53))},
 		{Name: "rows", Read: func(n strictyaml.Node) error { rows = n; return nil }},
-		{Name: "hypothesis", Read: func(n strictyaml.Node) error { return n.Faultf("a hypothesis is that of a row") }},
+		{Name: "hypothesis", Read: func(n strictyaml.Node) error { return n.Faultf("a hypothesis belongs to a row") }},
 	}, append(r.keys(&r.base), sessionKeys(&r.base)...)...)
 	if err := doc.Keys(keys...); err != nil {
 		return err

@@ -92,7 +92,7 @@ func (r *Row) checkSessions(n strictyaml.Node, loads int, settled bool) error {
 	case r.Load.Sessions > 0 && r.Session.MaxSessions > 0:
 		return n.Faultf("max-sessions is for session-rate: sessions itself is how many are live")
 	case r.Load.Sessions == 0 && r.Session.TrajectoryStart != "":
-		return n.Faultf("trajectory-start needs sessions: it is for those that are live at first")
+		return n.Faultf("trajectory-start needs sessions: it is for the sessions that are live at first")
 	}
 	return nil
 }

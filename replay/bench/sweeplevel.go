@@ -245,8 +245,8 @@ func (f *Flow) Steady() bool {
 
 // growth says that the queue grows, from so many requests in flight to so many.
 func (f *Flow) growth(from, to, how string) string {
-	return fmt.Sprintf("the queue grows: %s of %s requests per second came out, and those in flight went "+
-		"from %s to %s%s",
+	return fmt.Sprintf("the queue grows: %s of %s requests per second came out, and requests in flight "+
+		"went from %s to %s%s",
 		cell(f.AchievedPerS), cell(f.OfferedPerS), from, to, how)
 }
 

@@ -77,8 +77,8 @@ func (r *SweepResult) caption() string {
 // levelsNote explains the table of levels.
 func (r *SweepResult) levelsNote() string {
 	if r.bySession() {
-		return "Sessions are those that began in the measured window of a level, each followed to its end under the " +
-			"same load; sessions/s are those that ended in it. TTFT counts from the schedule."
+		return "Sessions began in the measured window of a level, and each is followed to its end under the " +
+			"same load; sessions/s count the sessions that ended in it. TTFT counts from the schedule."
 	}
 	return levelsNote
 }

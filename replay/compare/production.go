@@ -74,7 +74,7 @@ func Production(meta trace.Meta, recorded trace.Reader[Recorded], s report.Summa
 	warn(!p.same, warnWorkload, "the replay was of another workload than the trace, with the same lengths in every "+
 		"row: the rows are taken for the same")
 	warn(r.Speed != 0 && math.Abs(r.Speed-1) > 1e-9, warnSettings,
-		"the replay was %s times as fast as what was recorded", doc.Number(r.Speed))
+		"the replay was %s times as fast as the recording", doc.Number(r.Speed))
 	warn(r.Rate != "", warnSettings, "the replay had the arrival process %s in place of the recorded times", r.Rate)
 	warn(r.Timing == result.ClosedLoop, warnSettings,
 		"the replay was a closed loop: its requests were not sent when the recorded ones were")

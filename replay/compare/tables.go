@@ -152,17 +152,17 @@ func (c *Comparison) reading() (says []string) {
 		says = append(says, fmt.Sprintf(
 			"Figures are medians over the rounds; latencies are response times, from the schedule. The change is the "+
 				"Hodges-Lehmann estimate with its %s CI. "+
-				"p is that of Wilcoxon's exact signed ranks after Holm: of the first line at alpha %s, of all others "+
+				"p is by Wilcoxon's exact signed ranks after Holm: of the first line at alpha %s, of all others "+
 				"together at %s; * is significant. "+
 				"Being worse in any of these decides too, at alpha %s over all of them by flipping the signs of "+
 				"whole rounds: "+guardNames()+". "+
-				"The paired t-test and Cohen's dz beside it decide nothing. MDE is the minimum detectable effect: a "+
+				"The paired t-test and Cohen's dz are for reference only. MDE is the minimum detectable effect: a "+
 				"smaller change is found in less than %s of the cases. Noise is the standard deviation from one round of "+
 				"%s to the next.",
 			confidence, doc.Number(c.Alpha), doc.Number(c.FamilyAlpha), doc.Number(c.Alpha),
 			doc.Percent(c.Power), c.A))
 	case kindSingle:
-		says = append(says, "Figures are those of the two runs; latencies are response times, from the schedule.")
+		says = append(says, "Figures are of the two runs; latencies are response times, from the schedule.")
 	case kindProduction:
 		says = append(says, "Recorded is what the trace says that its requests took; replayed is the same rows from "+
 			"when they were sent.")

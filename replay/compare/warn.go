@@ -147,7 +147,7 @@ func orderWarnings(a, b Arm) (out []report.Warning) {
 	}
 	if len(a.Runs) > 1 && (lastA.Before(firstB) || lastB.Before(firstA)) {
 		out = append(out, report.Warning{Code: warnOrder, Text: fmt.Sprintf(
-			"all runs of one of %s and %s were before those of the other: whatever changed meanwhile is in the "+
+			"all runs of one of %s and %s came before all runs of the other: whatever changed meanwhile is in the "+
 				"difference; alternate them", a.Name, b.Name)})
 	}
 	return out

@@ -206,7 +206,7 @@ func incomparable(run *result.Run) string {
 	case run.Concurrency > 0:
 		return "a closed loop of requests does not keep the times of a session"
 	case run.Speed != 0 && math.Abs(run.Speed-1) > 1e-9:
-		return fmt.Sprintf("the run was %s times as fast as what was recorded", doc.Number(run.Speed))
+		return fmt.Sprintf("the run was %s times as fast as the recording", doc.Number(run.Speed))
 	case load != nil && (load.ThinkScale != 1 || load.ToolScale != 1):
 		return "think or tool times were scaled"
 	case load != nil && load.Counts != nil &&
