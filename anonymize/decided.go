@@ -18,7 +18,7 @@ const (
 	byFormat  = "the format"
 	byRecord  = "each record by itself, or a flag of the import"
 	byUser    = "the records of each user for that user"
-	byNobody  = "nobody: it is the same for all records"
+	byNobody  = "no record: it is the same for all"
 	byFirst   = "the first records, or a flag of the import: declared public"
 	byAll     = "the records of all users together"
 	bySomeRow = "whether some record has one: declared public"

@@ -48,7 +48,7 @@ func countedFrom(c trace.Capture) string {
 	if c.Declared() {
 		return "relative to the declared begin of the capture"
 	}
-	return "relative to the first arrival, which is that of one request"
+	return "relative to the first arrival, the arrival of one request"
 }
 
 // weak is the ε above which a guarantee is more of a formality.
@@ -64,7 +64,7 @@ func SessionsCard(s dp.SessionStatement, of trace.Meta) Card {
 	risks := []string{
 		fmt.Sprintf("The guarantee holds for one %s. A group is protected less: k of them with k times ε.", s.Unit),
 		"Every release of the same traffic adds to what can be learnt. The ledger adds up the releases it knows.",
-		"What is listed as public is not protected.",
+		"Values listed as public are not protected.",
 	}
 	switch s.Unit {
 	case UnitRequest:
@@ -102,7 +102,7 @@ func SessionsCard(s dp.SessionStatement, of trace.Meta) Card {
 		Columns: rulesOf(of.Tier), Sessions: &s,
 		WP29: WP29{
 			SinglingOut: "No record of the source is here: each row is drawn.",
-			Linkability: "Rows belong to nobody, and sessions are drawn.",
+			Linkability: "Rows belong to no person, and sessions are drawn.",
 			Inference: fmt.Sprintf("Bounded by ε = %.3g for one %s. What holds for all of them can be learnt, "+
 				"as intended.", epsilon, s.Unit),
 		},

@@ -300,14 +300,14 @@ func (e *lengthsError) Error() string {
 	}
 	if e.Unnamed > 0 {
 		fmt.Fprintf(&b, "%d of %d requests hold one short text, and the source counts another length for each: it "+
-			"stands in place of what was sent\n", e.Unnamed, e.Of)
+			"replaced the text that was sent\n", e.Unnamed, e.Of)
 	}
 	if len(e.Models) > 0 {
 		b.WriteString("Neither a chat template nor a tokenizer explains that. ")
 	}
 	b.WriteString("To take the counts of the source, say --lengths usage")
 	if len(e.Models) > 0 {
-		b.WriteString("; to take those of the text, --lengths text, with the server's --tokenizer and --template")
+		b.WriteString("; to take the counts of the text, --lengths text, with the server's --tokenizer and --template")
 	}
 	return b.String()
 }

@@ -302,8 +302,10 @@ func TestLengthsContradict(t *testing.T) {
 	for i := range src {
 		said += int64(*src[i].InputTokens)
 	}
-	want := fmt.Sprintf("model-0: the text of 16 requests counts %d input tokens and the source says %d (+101 %%)\n"+
-		"Neither a chat template nor a tokenizer explains that. To take the counts of the source, say --lengths usage; to take those of the text, --lengths text, with the server's --tokenizer and --template", counted, said)
+	want := fmt.Sprintf("model-0: the text of 16 requests counts %d input tokens and the source says %d (+101 "+
+		"%%)\nNeither a chat template nor a tokenizer explains that. To take the counts of the source, say "+
+		"--lengths usage; to take the counts of the text, --lengths text, with the server's --tokenizer and "+
+		"--template", counted, said)
 	if err == nil || err.Error() != want {
 		t.Errorf("%v\nwant %s", err, want)
 	}
@@ -321,8 +323,8 @@ func TestLengthsContradict(t *testing.T) {
 		src[i].Messages = []trace.Message{{Role: trace.User, Content: trace.NewText("see the vault")}}
 	}
 	err = failed(t, policy(t), src)
-	want = "16 of 16 requests hold one short text, and the source counts another length for each: it stands in place of what was sent\n" +
-		"To take the counts of the source, say --lengths usage"
+	want = "16 of 16 requests hold one short text, and the source counts another length for each: it replaced the " +
+		"text that was sent\nTo take the counts of the source, say --lengths usage"
 	if err == nil || err.Error() != want {
 		t.Errorf("%v\nwant %s", err, want)
 	}

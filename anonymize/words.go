@@ -99,7 +99,7 @@ func (w *keyWriter) append(dst []uint64, k key) []uint64 {
 	return append(dst, k.hi<<wordBits|wordKey, k.lo)
 }
 
-var errWords = errors.New("the spilled blocks are not those of the rows")
+var errWords = errors.New("the spilled blocks do not match the rows")
 
 // A keyReader reads the blocks of one list.
 type keyReader struct {

@@ -116,7 +116,7 @@ func (b *cellReader) add(r *cellRow) string {
 	case !ok:
 		return "its category is unknown"
 	case r.From < 0 || r.To < r.From:
-		return "its bounds of what is given are out of order"
+		return "its bounds of the given values are out of order"
 	case r.Count < 1 || r.Count > maxWeight:
 		return "its count is not between 1 and 2^61"
 	}
@@ -129,7 +129,7 @@ func (b *cellReader) add(r *cellRow) string {
 	}
 	g := &b.group
 	if n := len(g.cells); n > 0 && r.Lo <= g.cells[n-1].hi {
-		return "its values are not above those of the row before"
+		return "its values are not above the values of the row before"
 	}
 	sum := r.Count
 	if n := len(g.sums); n > 0 {

@@ -106,7 +106,8 @@ func TestCellRowsChecked(t *testing.T) {
 	}
 	ok := row(tableOutput, namedAny, 5, 9, 3, 4, 7)
 	const count, sums, given, above, order = "its count is not between 1 and 2^61", "the counts of its group add up to more than 2^61",
-		"its bounds of what is given are out of order", "its values are not above those of the row before", "its table is unknown, or out of order"
+		"its bounds of the given values are out of order", "its values are not above the values of the row before",
+		"its table is unknown, or out of order"
 	for _, c := range []struct {
 		r    cellRow
 		want string

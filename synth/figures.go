@@ -18,7 +18,7 @@ func (s *swapFigures) text() string {
 
 func parseSwapped(text string) (s swapFigures, err error) {
 	if json.Unmarshal([]byte(text), &s) != nil {
-		return s, errors.New("its metadata " + keySwapped + " are not those of a swap")
+		return s, errors.New("its metadata " + keySwapped + " do not describe a swap")
 	}
 	return s, nil
 }

@@ -185,7 +185,7 @@ func (b *modelReader) template(r *modelRow) string {
 		return "it does not go on where a template is"
 	case t.shared && t.cut, t.up != none &&
 		(t.shared && !b.m.templates[t.up].shared || t.cut && !b.m.templates[t.up].several()):
-		return "more share it than what is above it"
+		return "more share it than the template above it"
 	}
 	b.m.templates = append(b.m.templates, t)
 	return ""

@@ -294,7 +294,8 @@ func TestModelFileSaysWhatIsWrong(t *testing.T) {
 		"the kind":            {nil, map[string]string{keyKind: kindCells}, "it is not a model of kind places"},
 		"the schema":          {nil, map[string]string{keySchema: "model/3"}, ErrNotModel.Error()},
 		"an earlier schema":   {nil, map[string]string{keySchema: "model/1"}, errOldModel.Error()},
-		"a swap":              {nil, map[string]string{keySwapped: "much"}, "its metadata reprise.swapped are not those of a swap"},
+		"a swap": {nil, map[string]string{keySwapped: "much"}, "its metadata reprise.swapped do not " +
+			"describe a swap"},
 	} {
 		got := ""
 		if _, err := read(rewritten(t, m, c.keep, c.meta)); err != nil {

@@ -205,7 +205,7 @@ func (s *TreeSample) sampled() *sampledTrees {
 }
 
 // errSampled is the error for a model file that tells of no such sample.
-var errSampled = errors.New("its metadata " + keySampled + " are not those of a sample of prefix trees")
+var errSampled = errors.New("its metadata " + keySampled + " do not describe a sample of prefix trees")
 
 func parseSampled(text string, places int64) (*sampledTrees, error) {
 	s := new(sampledTrees)

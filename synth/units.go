@@ -43,8 +43,8 @@ var ErrNoCapture = errors.New(
 func Publishable(meta trace.Meta) error {
 	switch {
 	case meta.Tier == TierPartner:
-		return errors.New("its tier is partner: its rows depend on those of other users, so noise for one user would " +
-			"not protect that user. Fit the trace of tier internal")
+		return errors.New("its tier is partner: its rows depend on the rows of other users, so noise for one user " +
+			"would not protect that user. Fit the trace of tier internal")
 	case meta.Tier == TierPublic:
 		return errors.New("it is already public")
 	case !meta.Capture.Declared():

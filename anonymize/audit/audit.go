@@ -64,7 +64,7 @@ func Run(ctx context.Context, c *Case, only []string) (Result, error) {
 		case n&NeedsBefore != 0 && c.Log == nil && c.Internal == nil:
 			f.Why = noSource
 		case n&NeedsCanaries != 0 && len(c.Canaries) == 0:
-			f.Why = "it needs what was planted in the source (--canaries)"
+			f.Why = "it needs the list of planted canaries (--canaries)"
 		default:
 			f = check.Run(ctx, c)
 		}
@@ -83,7 +83,8 @@ func Checks() []Check {
 		{"card", "the file names its tier and has a matching privacy card", 0, card},
 		{nonInterference, "renaming everything that the source names does not change the output",
 			NeedsTrace | NeedsBefore, interference},
-		{"times", "times of a release are not those of the source, nor close to them", NeedsTrace | NeedsBefore, times},
+		{"times", "no time of a release equals a time of the source, or is close to one", NeedsTrace | NeedsBefore,
+			times},
 		{"neighbours", "without one user the source gives the counts of a release the same but for what its " +
 			"noise hides", NeedsBefore, neighbours},
 		{"ids", "block ids are numbered by first appearance and cannot be computed from a known text", NeedsTrace, ids},
@@ -91,7 +92,7 @@ func Checks() []Check {
 		{"free-text", "every string is a closed word, a label or the tool's own", 0, freeText},
 		{"canaries", "no planted string is in the output, in any encoding", NeedsCanaries, canaries},
 		{"numbers", "no planted number is among the values of the output", NeedsCanaries, numeric},
-		{"linkage", "nobody tells who was in the source of a release; its rows are no closer to real ones than " +
+		{"linkage", "a release does not show who was in its source; its rows are no closer to real ones than " +
 			"people are to each other", NeedsTrace, linkage},
 		{"composition", "several outputs of one source together stay within the limits of each", 0, composition},
 	}

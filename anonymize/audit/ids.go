@@ -65,13 +65,13 @@ func ids(ctx context.Context, c *Case) Finding {
 	switch {
 	case len(hits) > 0:
 		fig["schemes"] = schemes
-		return failed(fig, "block ids are those that anybody can compute of a text that is known")
+		return failed(fig, "anybody who knows a text can compute its block ids")
 	case n.wrong > 0 && !shuffled:
 		fig["rows_out_of_order"] = n.wrong
 		return failed(fig, "block, session or user ids are not 0, 1, 2… in the order of first appearance: they tell "+
-			"more than what is equal")
+			"more than which ids are equal")
 	case shuffled && n.blocks != uint64(distinct):
-		return failed(fig, "block ids of the workload are not 0 to n-1: they tell more than what is equal")
+		return failed(fig, "block ids of the workload are not 0 to n-1: they tell more than which ids are equal")
 	case refs == 0:
 		return passed(fig, "the trace has no block ids; sessions and users are numbered in the order of "+
 			"first appearance")

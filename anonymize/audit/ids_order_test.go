@@ -15,7 +15,8 @@ import (
 func TestIDsInOrder(t *testing.T) {
 	t.Parallel()
 	id := func(n int64) *int64 { return &n }
-	order := "block, session or user ids are not 0, 1, 2… in the order of first appearance: they tell more than what is equal"
+	order := "block, session or user ids are not 0, 1, 2… in the order of first appearance: they tell more than " +
+		"which ids are equal"
 	for name, c := range map[string]struct {
 		rows []trace.Request
 		meta trace.Meta
@@ -38,9 +39,11 @@ func TestIDsInOrder(t *testing.T) {
 		"shuffled": {[]trace.Request{{Blocks: []uint64{2, 0}}, {Blocks: []uint64{1}, OutputBlocks: []uint64{3}, Session: id(7)}}, trace.Meta{Seed: "1"},
 			Finding{Status: Pass, Figures: Figures{"block_references": 4, "distinct_blocks": 4, "hits": 0}}},
 		"shuffled, one is missing": {[]trace.Request{{Blocks: []uint64{2, 0, 2}}}, trace.Meta{Seed: "1"},
-			failed(Figures{"block_references": 3, "distinct_blocks": 2, "hits": 0}, "block ids of the workload are not 0 to n-1: they tell more than what is equal")},
+			failed(Figures{"block_references": 3, "distinct_blocks": 2, "hits": 0}, "block ids of the workload are "+
+				"not 0 to n-1: they tell more than which ids are equal")},
 		"shuffled, far more than there are": {[]trace.Request{{Blocks: []uint64{0, 1 << 40}}}, trace.Meta{Seed: "1"},
-			failed(Figures{"block_references": 2, "distinct_blocks": 1, "hits": 0}, "block ids of the workload are not 0 to n-1: they tell more than what is equal")},
+			failed(Figures{"block_references": 2, "distinct_blocks": 1, "hits": 0}, "block ids of the workload are "+
+				"not 0 to n-1: they tell more than which ids are equal")},
 	} {
 		c.meta.BlockSize = 16
 		f := ids(t.Context(), &Case{Output: &Output{Kind: kindTrace, Trace: linkTrace(t, c.meta, c.rows), Meta: map[string]string{}}, Guesses: []string{"a guess", "and another"}})
@@ -107,7 +110,7 @@ func TestIDsComputedOfAGuess(t *testing.T) {
 			}
 			c.meta.Tier, c.meta.Seed = anonymize.Partner, "1" // in any order
 			f := ids(t.Context(), &Case{Output: &Output{Trace: linkTrace(t, c.meta, []trace.Request{r}), Meta: map[string]string{}}, Guesses: []string{guess}})
-			if said := f.Why == "block ids are those that anybody can compute of a text that is known"; said != (c.want == Fail) {
+			if said := f.Why == "anybody who knows a text can compute its block ids"; said != (c.want == Fail) {
 				t.Errorf("%s: %+v", name, f)
 			}
 			if c.want == Fail && (f.Figures["hits"] != 1 || !reflect.DeepEqual(f.Figures["schemes"], []string{"xxh64"})) {

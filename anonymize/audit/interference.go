@@ -28,8 +28,8 @@ func interference(ctx context.Context, c *Case) Finding {
 	case tier == anonymize.Internal && c.Log == nil:
 		return skipped("it needs the source log (--source): rows of tier internal are the first that are made of it")
 	case tier != anonymize.Internal:
-		return skipped("it is of tier internal; what is drawn from noisy counts is judged by the checks neighbours " +
-			"and linkage")
+		return skipped("it is for tier internal; the checks neighbours and linkage judge releases drawn from noisy " +
+			"counts")
 	}
 	err := j.internal(ctx)
 	f := broken(err)
@@ -57,8 +57,8 @@ func (j *judge) finding() Finding {
 		j.fig["differs_in"] = j.shows
 		return failed(nil, "with everything renamed the output is another one: names of the source show")
 	case !j.same:
-		return inconclusive(nil, "what was made anew depends on no name, but it is not this output: give the source "+
-			"and the flags that it was made of")
+		return inconclusive(nil, "the output made anew depends on no name, but differs from this one: give the "+
+			"source and the flags that made it")
 	}
 	return passed(nil, "with all tokens, names, ids and times of the source renamed, rows and metadata are the same "+
 		"to the last bit")

@@ -18,7 +18,8 @@ func TestVerdictOfTheGate(t *testing.T) {
 	}{
 		"names show": {judge{shows: []string{"x: y"}, same: true, runs: 2}, failed(nil, "with everything renamed the output is another one: names of the source show")},
 		"another source": {judge{runs: 2},
-			inconclusive(nil, "what was made anew depends on no name, but it is not this output: give the source and the flags that it was made of")},
+			inconclusive(nil, "the output made anew depends on no name, but differs from this one: give the source "+
+				"and the flags that made it")},
 		"the house": {judge{same: true},
 			passed(nil, "with all tokens, names, ids and times of the source renamed, rows and metadata are the same to the last bit")},
 	} {
@@ -36,7 +37,8 @@ func TestVerdictOfTheGate(t *testing.T) {
 	}
 	for _, tier := range []string{anonymize.Partner, anonymize.Public, ""} {
 		c := &Case{Output: &Output{Meta: map[string]string{"tier": tier}}}
-		if f := interference(t.Context(), c); !reflect.DeepEqual(f, skipped("it is of tier internal; what is drawn from noisy counts is judged by the checks neighbours and linkage")) {
+		if f := interference(t.Context(), c); !reflect.DeepEqual(f, skipped("it is for tier internal; the checks "+
+			"neighbours and linkage judge releases drawn from noisy counts")) {
 			t.Errorf("tier %s: %+v", tier, f)
 		}
 	}

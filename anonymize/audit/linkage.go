@@ -26,7 +26,7 @@ func linkage(ctx context.Context, c *Case) Finding {
 		return passed(fig, "report only: rows of tier %s claim no anonymity; %s", orNone(o.Tier()), l.words())
 	}
 	if c.Internal == nil && c.Log == nil {
-		return skipped("of drawn rows, which are nobody's, it needs the source log (--source) or a trace of tier " +
+		return skipped("drawn rows belong to no person: it needs the source log (--source) or a trace of tier " +
 			"internal (--internal)")
 	}
 	src, err := c.Before(ctx)

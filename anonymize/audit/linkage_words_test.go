@@ -340,7 +340,8 @@ func TestSidesOfTheAttack(t *testing.T) {
 		}
 	}
 	if f := linkage(t.Context(), &Case{Output: &Output{Meta: map[string]string{"tier": anonymize.Public}}}); !reflect.DeepEqual(f,
-		skipped("of drawn rows, which are nobody's, it needs the source log (--source) or a trace of tier internal (--internal)")) {
+		skipped("drawn rows belong to no person: it needs the source log (--source) or a trace of tier internal "+
+			"(--internal)")) {
 		t.Errorf("without a source: %+v", f)
 	}
 }

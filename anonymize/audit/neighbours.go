@@ -21,7 +21,7 @@ import (
 // import is not judged.
 func neighbours(ctx context.Context, c *Case) Finding {
 	if !c.Output.drawn() {
-		return c.notDrawn("it is of what is drawn from noisy counts, which promises that one user more or less " +
+		return c.notDrawn("it is for releases drawn from noisy counts, which promise that one user more or less " +
 			"hardly shows")
 	}
 	card, err := anonymize.ParseCard(c.Output.Meta["card"], c.Output.Meta["card_sha256"])
@@ -48,12 +48,12 @@ func neighbours(ctx context.Context, c *Case) Finding {
 	case n.units == 0:
 		return inconclusive(n.fig, "the source names no %s that could be left out", s.options.Unit)
 	}
-	where := "in the import, from the bytes of the log on, and in what is measured"
+	where := "in the import, from the bytes of the log on, and in the measurements"
 	switch {
 	case !c.judgesImport(src, s):
-		where = "in what is measured of the internal trace; the import was not judged"
+		where = "in the measurements of the internal trace; the import was not judged"
 	case n.lines == nil:
-		where = "in the import, from the entries of its reader on, and in what is measured"
+		where = "in the import, from the entries of its reader on, and in the measurements"
 	}
 	return passed(n.fig, "with one %s more, less or altered, %d chosen for it, nothing moves further than its "+
 		"noise hides, %s", s.options.Unit, n.units, where)

@@ -189,7 +189,9 @@ func TestOtherFieldsOfAPage(t *testing.T) {
 		got := s.sourceFields()
 		rows := got.Tables[0].Rows
 		read, _ := datasets.ReadFields("mooncake", nil)
-		if last := rows[len(rows)-1]; !slices.Equal(last, []string{want, "dropped", "none", "No column needs them, and what is not needed is dropped. They are counted and not named, since a name may tell something."}) || len(rows) != len(read)+1 {
+		if last := rows[len(rows)-1]; !slices.Equal(last, []string{want, "dropped", "none", "No column needs them, " +
+			"so they are dropped. They are counted and not named, since a name may tell " +
+			"something."}) || len(rows) != len(read)+1 {
 			t.Errorf("%q in %d rows, want %q", last, len(rows), want)
 		}
 		if !strings.HasPrefix(got.Text[0], "The source was read as mooncake. ") || got.Title != "What became of each field of the source" {
@@ -299,7 +301,8 @@ func TestOpinionAndRisksOfAPage(t *testing.T) {
 	if got := s.opinion(); !reflect.DeepEqual(got, doc.Section{}) {
 		t.Errorf("without a card: %+v", got)
 	}
-	left.Notes = append(left.Notes, doc.Note{Level: doc.Warn, Text: "The file carries no privacy card that could be read, so nothing is known of what was done to it."})
+	left.Notes = append(left.Notes, doc.Note{Level: doc.Warn, Text: "The file carries no privacy card that could be " +
+		"read, so it is not known how it was made."})
 	if got := s.risks(); !reflect.DeepEqual(got, left) {
 		t.Errorf("without a card: %+v, want %+v", got, left)
 	}

@@ -54,7 +54,7 @@ func (s *sheet) sourceFields() doc.Section {
 			words += " (" + strings.Join(kinds, ", ") + ")"
 		}
 		t.Rows = append(t.Rows, []string{words, droppedFate, "none",
-			"No column needs them, and what is not needed is dropped. They are counted and not named, since a name " +
+			"No column needs them, so they are dropped. They are counted and not named, since a name " +
 				"may tell something."})
 	}
 	section.Text = []string{

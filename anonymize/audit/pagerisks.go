@@ -181,8 +181,7 @@ func (s *sheet) risks() doc.Section {
 	if !s.carded {
 		out.Notes = append(out.Notes,
 			doc.Note{Level: doc.Warn,
-				Text: "The file carries no privacy card that could be read, so nothing is known of what was " +
-					"done to it."})
+				Text: "The file carries no privacy card that could be read, so it is not known how it was made."})
 	}
 	return out
 }

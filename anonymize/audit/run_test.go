@@ -81,7 +81,7 @@ func TestRunSaysWhatChecksLack(t *testing.T) {
 	const (
 		noTrace   = ": the output is no trace"
 		unsourced = ": it needs the source log (--source) or a trace of tier internal (--internal)"
-		noPlanted = ": it needs what was planted in the source (--canaries)"
+		noPlanted = ": it needs the list of planted canaries (--canaries)"
 		alone     = "composition: it needs other outputs of the same source: audit OUTPUT OTHER …"
 	)
 	o := tinyTrace(t, trace.Meta{Tier: anonymize.Partner}, trace.Request{InputTokens: 1})
@@ -104,7 +104,8 @@ func TestRunSaysWhatChecksLack(t *testing.T) {
 	if got, want := why(house)[:3], []string{
 		"non-interference: it needs the source log (--source): rows of tier internal are the first that are made of it",
 		"times: it is of tiers partner and public: tier internal keeps exact times, and says so",
-		"neighbours: it is of what is drawn from noisy counts, which promises that one user more or less hardly shows"}; !slices.Equal(got, want) {
+		"neighbours: it is for releases drawn from noisy counts, which promise that one user more or less hardly " +
+			"shows"}; !slices.Equal(got, want) {
 		t.Errorf("a trace of tier internal lacks\n%q, want\n%q", got, want)
 	}
 	if _, err := Run(t.Context(), &Case{Output: o}, []string{"card", "cards"}); !errors.Is(err, ErrNoCheck) ||

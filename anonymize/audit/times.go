@@ -61,7 +61,7 @@ func times(ctx context.Context, c *Case) Finding {
 		return inconclusive(fig, "%d rows are too few to tell times by", n)
 	}
 	if limit := 3 + 10*chance*float64(n); float64(most) > limit {
-		return failed(fig, "%d instants of %d are those of the source to the nanosecond", most, n)
+		return failed(fig, "%d instants of %d equal the source's to the nanosecond", most, n)
 	}
 	var worst nearTimes
 	for _, from := range first {

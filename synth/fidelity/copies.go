@@ -51,7 +51,7 @@ func (c *comparison) pairs() {
 
 // copies compares which places and chains repeat.
 func (c *comparison) copies() {
-	far := fmt.Sprintf("%d requests, of which some are far from each", leastLinked)
+	far := fmt.Sprintf("%d requests, some of them far from each", leastLinked)
 	if min(c.ref.kept.counted(), c.cand.kept.counted()) < leastLinked {
 		c.add(linkageName, nil, nil, nil, far)
 	} else {

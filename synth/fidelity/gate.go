@@ -153,9 +153,9 @@ var catalogue = []measureAbout{
 	{uniquePairMatchName, "the same, of pairs that one request of the reference has", "share by chance; share found",
 		asPercent, 0.005, 0, false},
 	{linkageName, "share of requests with one of the reference's within 20 places and 5 % of both lengths, beyond " +
-		"what is so at a 25th of the requests, 41 to 200 places, from there",
+		"the share at a 25th of the requests, 41 to 200 places, from there",
 		"share away from there; share found", asPercent, 0.05, 0.03, true},
-	{chainExactName, "share of chains of three turns whose six lengths are those of one of the reference, beyond " +
+	{chainExactName, "share of chains of three turns whose six lengths equal one of the reference's, beyond " +
 		"what chance and three of its standard deviations give",
 		"share by chance; share found", asPercent, 0, 0, true},
 	{chainNearName, "share of chains of three turns whose six lengths are within 5 % of one's of the reference, " +

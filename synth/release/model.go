@@ -161,8 +161,8 @@ func (f *fit) statement() dp.SessionStatement {
 		Rho: f.rho, CaptureNS: f.span,
 		MaxInput: f.maxIn, MaxOutput: f.maxOut, Public: public}
 	if !f.sourced && o.Unit == synth.UnitSession {
-		s.Protects = fmt.Sprintf("one session with all its requests: those whose prompts share the first %s, since "+
-			"the source names no sessions; a person with several sessions less",
+		s.Protects = fmt.Sprintf("one session: all requests whose prompts share the first %s, since the source "+
+			"names no sessions; a person with several sessions less",
 			map[bool]string{true: "block", false: fmt.Sprintf("%d blocks", f.depth+1)}[f.depth == 0])
 	}
 	if f.selection != nil {

@@ -174,7 +174,7 @@ func (p *Part) check() error {
 	case !(p.Share > 0) || math.IsInf(p.Share, 0):
 		return at("share", errors.New("must be above 0"))
 	case p.Lengths.Input != "" && p.Lengths.Own != "":
-		return at("lengths", errors.New("give input (the whole prompt) or own (what follows the prefix), not both"))
+		return at("lengths", errors.New("give input (the whole prompt) or own (the part after the prefix), not both"))
 	case p.Lengths.Input == "" && p.Lengths.Own == "":
 		return at("lengths", errors.New("give input or own"))
 	case p.Lengths.Output == "":
