@@ -76,7 +76,7 @@ func claudeFormat() Format {
 const (
 	noteClaudeArrival = "a call arrives with the message or the tool result that it answers and ends with its last " +
 		"record: there is no time to first token"
-	noteClaudeLengths = "lengths are those of usage: the log has no system prompts and no tools"
+	noteClaudeLengths = "lengths are from usage: the log has no system prompts and no tools"
 	noteClaudeCopies  = "calls that several sessions have, kept once"
 	noteClaudeLocal   = "messages that the client made itself or that failed, left out: they have no usage"
 	noteClaudeOutput  = "outputs whose length is not in the log, estimated as a token for each 3 bytes"

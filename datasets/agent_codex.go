@@ -14,7 +14,7 @@ import (
 var codexReads = []SourceField{
 	fieldAt("type|payload.type|payload.role|payload.name", "", decides),
 	fieldAt("ordinal|payload.turn_id|payload.started_at|payload.subagent_history_start_ordinal|payload.forked_from_ordinal_exclusive|payload.history_base.end_ordinal_exclusive|payload.thread_id",
-		"", "read to leave out what was copied from another session, and not kept"),
+		"", "read to leave out entries copied from another session, and not kept"),
 	fieldAt("payload.response_id", "", "read to know the records of one call, and not kept"),
 	fieldAt("timestamp|payload.timestamp", "arrival_ns e2e_ns think_ns tool_ns", ""),
 	fieldAt("payload.id|payload.session_id", "session turn", ""),
@@ -98,7 +98,7 @@ func isCodex(head *sniff.Sample) bool {
 }
 
 const (
-	noteCodexLengths = "lengths are those of usage: the log has no tools"
+	noteCodexLengths = "lengths are from usage: the log has no tools"
 	noteCodexCopied  = "calls that a fork or a sub-agent copied from another session, left out"
 	noteCodexTwice   = "calls that are in two files, kept once"
 	noteCodexCompact = "calls after a compaction, which the call that made the summary is missing before"

@@ -211,7 +211,7 @@ func (s *sourceIDs) refuse() error {
 		float64(len(s.lengths)) < leastDistinct*watched {
 		return nil
 	}
-	return fault.Usage("its block ids are those of places, not of contents: the n-th block has the same id in all "+
+	return fault.Usage("its block ids number places, not contents: the n-th block has the same id in all "+
 		"of %d requests, so that each prompt would be the begin of every longer one; "+
 		"give each block the hash of it and of all before it, or leave the ids out: --map with the fields of the "+
 		"times and lengths", s.requests)

@@ -170,7 +170,7 @@ func TestBlockIDsAsTheyCome(t *testing.T) {
 				said := strings.Join(info.Notes, "\n")
 				switch {
 				case kind.refused:
-					if err == nil || !strings.Contains(err.Error(), "those of places") {
+					if err == nil || !strings.Contains(err.Error(), "number places") {
 						t.Fatalf("%v\n%s", err, said)
 					}
 					return

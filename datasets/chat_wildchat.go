@@ -239,8 +239,8 @@ func (d *dialogueDecoder) setTimes(entries []trace.Entry, r row.Row, turns []spo
 		}
 	}
 	if atReply {
-		d.s.notes.SayOnce("arrivals are the times at which the answers were complete, where those of the questions " +
-			"are not recorded")
+		d.s.notes.SayOnce("arrivals are the times at which the answers were complete, where the times of the " +
+			"questions are not recorded")
 	}
 	return nil
 }

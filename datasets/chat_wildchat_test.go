@@ -38,7 +38,8 @@ func TestWildChatParquet(t *testing.T) {
 			t.Error(times)
 		}
 		if info.Format != "wildchat" || !info.HasTimes || !info.HasSessions || info.HasUsers || info.TimeUnit != "date" ||
-			!reflect.DeepEqual(info.Notes, []string{"arrivals are the times at which the answers were complete, where those of the questions are not recorded", withoutReply + ": 1"}) {
+			!reflect.DeepEqual(info.Notes, []string{"arrivals are the times at which the answers were complete, " +
+				"where the times of the questions are not recorded", withoutReply + ": 1"}) {
 			t.Errorf("%+v", info)
 		}
 	}

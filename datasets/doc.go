@@ -103,7 +103,7 @@
 //   - trace_blis.go: blis, TraceV2 of a simulator: CSV with a YAML header, prefix groups,
 //     rounds, chunk times
 //   - trace_dynamo.go: dynamo and aiperf, rows of Mooncake's kind with sessions: delays,
-//     wait_for, tool waits, rows that hold a whole context or only what is new
+//     wait_for, tool waits, rows that hold a whole context or only the new part
 //   - trace_dynamo_requests.go: dynamo-requests, Dynamo's own request trace: hashes, agents
 //     as a tree, tool time
 //   - trace_mooncake.go: mooncake: timestamp, lengths and hash_ids of 512-token blocks, by

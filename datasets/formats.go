@@ -229,7 +229,7 @@ func (o *Options) checkFor(f Format) (err error) {
 	case o.Rows != "" && !f.rows:
 		err = fault.Usage("%s leaves no doubt of what its rows hold: --rows is for dynamo and aiperf", f.Name)
 	case (o.PoolStart != 0 || o.PoolSpan != 0) && !f.pool:
-		err = fault.Usage("%s is no pool of clients, of which a part could be expanded", f.Name)
+		err = fault.Usage("%s is no pool of clients, so no part of it can be expanded", f.Name)
 	case o.BlockSize < 0 || !f.sized && (o.BlockSize != 0) != (o.Map["blocks"] != nil):
 		err = fault.Usage("--map blocks= and the size of these blocks, --source-block-size, belong together")
 	default:

@@ -170,7 +170,7 @@ func (c *fileChain) open(in *bufio.Reader, head []byte) error {
 		return err
 	}
 	if now := c.s.info.BlockSize; now != size && now != 0 {
-		return fault.Refuse(1, 1, "its blocks are of another size than those of the files before it")
+		return fault.Refuse(1, 1, "its blocks differ in size from the blocks of the files before it")
 	}
 	c.s.info.BlockSize = size
 	continued := false

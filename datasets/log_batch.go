@@ -153,7 +153,7 @@ func (d *batchDecoder) addLine(v row.View) error {
 	_, isRequest := v.Value("body")
 	switch {
 	case isRequest && x.asked || !isRequest && x.answered:
-		return row.BadAt(v, "custom_id", "its custom_id is that of an earlier line")
+		return row.BadAt(v, "custom_id", "an earlier line has the same custom_id")
 	case isRequest:
 		if err := trial.setRequest(v); err != nil {
 			return err
@@ -226,11 +226,10 @@ func (x *exchange) setRequest(v row.View) error {
 const (
 	noteUnanswered = "requests without a response, whose output lengths are not known: give the batch's output " +
 		"file beside its input"
-	noteUnasked      = "responses without their requests, of which only the lengths were read"
+	noteUnasked      = "responses without their requests: only their lengths were read"
 	noteEmptyAnswer  = "responses without their requests and without usage were left out"
-	noteUnknownInput = "requests with an empty or redacted prompt, of which no response counts the tokens, " +
-		"were left out"
-	noteBatchTimes = "the times are those at which the responses were created: a batch has no arrivals"
+	noteUnknownInput = "requests with an empty or redacted prompt, whose tokens no response counts, were left out"
+	noteBatchTimes   = "the times are those at which the responses were created: a batch has no arrivals"
 )
 
 // settle ends the reading: it decides on the times, drops what has no input and

@@ -153,7 +153,7 @@ func langfuseSpan(r, _ row.Row) spanCall {
 
 const (
 	noteOtherObservations = "observations that are no calls of a model were left out"
-	noteNoMessages        = "prompts that are not messages, of which only the lengths were read"
+	noteNoMessages        = "prompts that are not messages: only their lengths were read"
 	noteOuterCalls        = "calls around another call were left out, as the same one recorded twice"
 	noteEmptyCalls        = "calls with neither a prompt nor usage were left out"
 )

@@ -181,7 +181,7 @@ const (
 		"not known: " +
 		"set general_settings.store_prompts_in_spend_logs and a large MAX_STRING_LENGTH_PROMPT_IN_DB, or log " +
 		"prefix_block_hashes and prefix_block_size as spend_logs_metadata"
-	noteCutText = "prompts or answers that LiteLLM cut or redacted, of which only the lengths were read"
+	noteCutText = "prompts or answers that LiteLLM cut or redacted: only their lengths were read"
 )
 
 func (l *litellmView) show(r row.Row, tell *fault.Notes) (row.Row, error) {
@@ -310,7 +310,7 @@ func incomplete(v any) bool {
 const (
 	noteNoBlockSize = "records whose block ids were not used, since the first records do not tell the size of a " +
 		"block: log prefix_block_size beside prefix_block_hashes"
-	noteBlocksOver = "records with both text and block ids, of which the ids were used"
+	noteBlocksOver = "records with both text and block ids: the ids were used"
 )
 
 // setBlocks makes "blocks" of the ids that were logged with a call. They are
@@ -343,7 +343,7 @@ func (l *litellmView) setBlocks(v row.View, tell *fault.Notes) error {
 		return nil
 	}
 	if size != l.blockSize {
-		return row.BadAt(v, where, "the size of its blocks is not that of the records before it")
+		return row.BadAt(v, where, "its blocks differ in size from the blocks of the records before it")
 	}
 	ids := make([]any, 0, len(list)+1)
 	var last uint64

@@ -117,7 +117,7 @@ func TestLiteLLMBlocks(t *testing.T) {
 	}
 
 	for metadata, want := range map[string]string{
-		`{"prefix_block_hashes":[1,2,3],"prefix_block_size":32}`:    "the size of its blocks is not that",
+		`{"prefix_block_hashes":[1,2,3],"prefix_block_size":32}`:    "its blocks differ in size",
 		`{"prefix_block_hashes":[1],"prefix_block_size":16}`:        wrongBlocks,
 		`{"prefix_block_hashes":[1,2,"x"],"prefix_block_size":16}`:  "its block ids are neither",
 		`{"prefix_block_hashes":[1,2,1.5],"prefix_block_size":16}`:  "its block ids are neither",

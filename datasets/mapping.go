@@ -180,7 +180,7 @@ var targets = []target{
 		durationTo(time.Nanosecond, func(b *builder) **time.Duration { return &b.Entry.E2E })},
 	{"response_id", "id of the answer, by which later requests go on from it",
 		idTo(func(b *builder) (*string, *trace.Text) { return &b.response, &b.Entry.Response })},
-	{"previous_response_id", "id of the answer that a request goes on from, whose prompt holds what is new alone",
+	{"previous_response_id", "id of the answer that a request continues; its prompt holds only the new part",
 		idTo(func(b *builder) (*string, *trace.Text) { return &b.previous, &b.Entry.Previous })},
 	{"blocks", "ids of the prompt's prefix blocks: an array of numbers, the last for a partial block", setBlocks},
 	{"messages", "the prompt as a list of role and content, or the whole body of a request; also as a JSON string",

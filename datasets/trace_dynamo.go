@@ -325,7 +325,7 @@ type served struct {
 func (d *dialectDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 	dst, err := d.steppedDecoder.decode(dst)
 	if f, ok := err.(*fault.Fault); ok && !f.Stop && d.rows == rowsDelta {
-		f.Stop, f.Reason = true, f.Reason+"; rows that hold what is new cannot be read past one at fault"
+		f.Stop, f.Reason = true, f.Reason+"; rows of new parts cannot be read past one at fault"
 	}
 	if err == io.EOF && d.doubted != nil && !d.whole {
 		return dst, d.doubted
@@ -508,8 +508,8 @@ const mostDoubts = 1000
 // whole contexts and are read as deltas get there soon.
 const maxContext = 1 << 24
 
-const askRows = "the rows of a session may hold its whole context, as Dynamo's do, or only what is new in each turn, " +
-	"as those of AIPerf for coding agents and of mooncake-delta do: say --rows full or --rows delta"
+const askRows = "the rows of a session may hold its whole context, as Dynamo's do, or only the new part of each " +
+	"turn, as rows of AIPerf for coding agents and of mooncake-delta do: say --rows full or --rows delta"
 
 // ErrDelta is in the error of a source that must say what a row of a session holds, and
 // whose rows look like what is new in their turns.
@@ -534,7 +534,7 @@ func (d *dialectDecoder) delta(b *builder, r row.Row, before *turnState) (bool, 
 		asked := &fault.Fault{Line: line, Col: col, Reason: askRows, Stop: true}
 		// A whole context is as long as the one before it and its answer; what is new seldom is.
 		if before != nil && b.Entry.InputTokens != nil && *b.Entry.InputTokens < before.input {
-			asked.Reason += fmt.Sprintf(". Here a turn of %d tokens follows one of %d, as in rows of what is new: "+
+			asked.Reason += fmt.Sprintf(". Here a turn of %d tokens follows one of %d, as in rows of new parts: "+
 				"--rows delta", *b.Entry.InputTokens, before.input)
 			asked.Err = ErrDelta
 		}

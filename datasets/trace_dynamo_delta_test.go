@@ -34,7 +34,7 @@ func TestDeltaRows(t *testing.T) {
 
 func TestDeltaFaults(t *testing.T) {
 	first := rowsOf(`{'session_id':'s','timestamp':0,'input_length':600,'output_length':1,'hash_ids':[0,1]}`)
-	const stop = "; rows that hold what is new cannot be read past one at fault"
+	const stop = "; rows of new parts cannot be read past one at fault"
 	for row, want := range map[string]string{
 		`{'session_id':'s','delay':1,'input_length':600,'output_length':1,'hash_ids':[0]}`:                     "log:2:77: " + wrongBlocks + stop,
 		`{'session_id':'s','delay':1,'input_length':1,'output_length':1,'hash_ids':[9223372036854775808]}`:     "log:2:75: " + reservedID + stop,

@@ -91,8 +91,11 @@ func TestDynamoFaults(t *testing.T) {
 		wantBad(t, first+rowsOf(row), Options{}, want)
 	}
 	short := rowsOf(`{'session_id':'s','timestamp':0,'input_length':60,'output_length':1}`, `{'session_id':'s','delay':1,'input_length':59,'output_length':1}`)
-	wantBad(t, short, Options{}, "log:2:44: the rows of a session may hold its whole context, as Dynamo's do, or only what is new")
-	if _, _, err := read(strings.NewReader(short), Options{}); !errors.Is(err, ErrDelta) || !strings.HasSuffix(err.Error(), "Here a turn of 59 tokens follows one of 60, as in rows of what is new: --rows delta") {
+	wantBad(t, short, Options{}, "log:2:44: the rows of a session may hold its whole context, as Dynamo's do, or "+
+		"only the new part")
+	if _, _, err := read(strings.NewReader(short), Options{}); !errors.Is(err,
+		ErrDelta) || !strings.HasSuffix(err.Error(), "Here a turn of 59 tokens follows one of 60, as in rows of new "+
+		"parts: --rows delta") {
 		t.Errorf("shorter rows: %v", err)
 	}
 	reads(t, short, Options{Rows: "full"}, "0s session=s turn=0 after=[] in=60 out=1", "1ms session=s turn=1 after=[0] in=59 out=1 think=1ms")
@@ -214,7 +217,8 @@ func TestDynamoAgentic(t *testing.T) {
 	own := rowsOf(`{'request_id':'r1','session_id':'s','timestamp':0.0,'input_length':100,'output_length':9,'hash_ids':[1,2]}`,
 		`{'request_id':'r2','session_id':'s','wait_for':['r1'],'delay':1.0,'tool_wait_ms':2,'input_length':150,'output_length':9,'hash_ids':[1,2,3],'priority':1}`)
 	info = reads(t, own, Options{}, "0s session=s turn=0 after=[] in=100 out=9 blocks=[1 2]", "3ms session=s class=1 turn=1 after=[0] in=150 out=9 blocks=[1 2 3] think=1ms tool=2ms")
-	notesAre(t, info, "blocks of 64 tokens fit the lengths of the first rows, and those of 512 do not", noteEarly+"1", noteMixed+": 1")
+	notesAre(t, info, "blocks of 64 tokens fit the lengths of the first rows, and blocks of 512 do not",
+		noteEarly+"1", noteMixed+": 1")
 	wantBad(t, strings.Replace(own, "[1,2,3]", "[3,4,5]", 1), Options{}, "log:2:132: the rows of a session may hold")
 	wantBad(t, rowsOf(`{'request_id':'x','timestamp':1,'wait_for':'r','input_length':1,'output_length':1}`), Options{Rows: "full"}, "log:1:44: wait_for: want a list")
 	wantBad(t, rowsOf(`{'request_id':'x','timestamp':1,'wait_for':[1],'input_length':1,'output_length':1}`), Options{Rows: "full"}, "log:1:44: wait_for: want a list")

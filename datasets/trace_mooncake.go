@@ -86,7 +86,7 @@ func mooncakeFormat() Format {
 // noteBlocks says which size of blocks was taken, unless it was told or is the release's.
 func noteBlocks(size int, o Options, s *Source) {
 	if size != MooncakeBlock && o.BlockSize == 0 {
-		s.notes.SayOnce(fmt.Sprintf("blocks of %d tokens fit the lengths of the first rows, and those of %d do not",
+		s.notes.SayOnce(fmt.Sprintf("blocks of %d tokens fit the lengths of the first rows, and blocks of %d do not",
 			size, MooncakeBlock))
 	}
 }

@@ -40,7 +40,7 @@ func TestMooncakeBlocksAreFound(t *testing.T) {
 		}
 		return fmt.Sprintf(`{"timestamp": %s, "input_length": %d, "output_length": 1, "hash_ids": %s}`+"\n", at, input, strings.ReplaceAll(fmt.Sprint(list), " ", ", "))
 	}
-	const found16 = "blocks of 16 tokens fit the lengths of the first rows, and those of 512 do not"
+	const found16 = "blocks of 16 tokens fit the lengths of the first rows, and blocks of 512 do not"
 	const seconds = noteFractions
 	for _, c := range []struct {
 		in    string
@@ -55,7 +55,8 @@ func TestMooncakeBlocksAreFound(t *testing.T) {
 		{row("0.0", 40, 3) + row("3.0", 100, 7), Options{}, 16, "3s", []string{found16, seconds}}, // as reprise export writes it
 		{row("0", 40, 3) + row("1500", 100, 7), Options{}, 16, "1.5s", []string{found16}},
 		{row("0", 40, 3) + row("1500.5", 100, 7), Options{TimeUnit: "ms"}, 16, "1.5005s", []string{found16}},
-		{row("0", 640, 10) + row("1", 100, 2) + row("2.5", 65, 2), Options{}, 64, "2.5s", []string{"blocks of 64 tokens fit the lengths of the first rows, and those of 512 do not", seconds}},
+		{row("0", 640, 10) + row("1", 100, 2) + row("2.5", 65, 2), Options{}, 64, "2.5s", []string{"blocks of 64 " +
+			"tokens fit the lengths of the first rows, and blocks of 512 do not", seconds}},
 		{row("0", 10, 1) + row("2", 12, 1), Options{}, 512, "2ms", nil}, // several would fit
 	} {
 		all, info := mustRead(t, c.in, c.o)

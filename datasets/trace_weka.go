@@ -302,7 +302,7 @@ func (w *wekaIDs) trunk(of wekaTrunk, place int) (uint64, bool) {
 const (
 	noteWekaFloor = "requests with another number of block ids than full blocks, cut or filled up with new ones"
 	noteWekaLocal = "conversations whose block ids are their own, so that what they share with others does not show"
-	noteWekaTrunk = "conversations whose first blocks were taken as shared with those of the same tool_tokens, " +
+	noteWekaTrunk = "conversations whose first blocks were taken as shared among the same tool_tokens, " +
 		"system_tokens and model: an estimate"
 	noteWekaNone = "requests with ids for less than half of their blocks, left without any"
 )

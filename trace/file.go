@@ -135,7 +135,7 @@ func (o *File) put() error {
 	if kept := o.Commit(); kept != nil {
 		return errors.Join(err, kept)
 	}
-	return fmt.Errorf("%w. What was to be uploaded is in %s: copy it there when the store takes it", err, o.path)
+	return fmt.Errorf("%w. The file to upload is in %s: copy it there when the store takes it", err, o.path)
 }
 
 // Abort drops the file. After Commit it does nothing, so it may be deferred.

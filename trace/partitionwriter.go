@@ -392,8 +392,8 @@ func foundPartitions(dir string) (m Manifest, err error) {
 		case first == "":
 			first, total = name, of
 		case of != total:
-			return m, fmt.Errorf("%s and %s are of two numbers of partitions: remove those of the one that "+
-				"is not wanted", objectstore.Join(dir, first), name)
+			return m, fmt.Errorf("%s and %s are of two numbers of partitions: remove the files of the one that is "+
+				"not wanted", objectstore.Join(dir, first), name)
 		}
 		have[i] = true
 	}

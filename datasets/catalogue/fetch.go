@@ -74,7 +74,7 @@ func (f *Fetcher) Fetch(ctx context.Context, file File, url, path string) (Fetch
 			if t.resumed == 0 {
 				return got, fmt.Errorf("%w: it was changed since, or on its way here; nothing was kept", err)
 			}
-			f.note("what was there of it did not fit the rest: it is fetched again from the beginning")
+			f.note("the part that was there did not fit the rest: it is fetched again from the beginning")
 			continue
 		}
 		return got, f.keep(t, path, file, got)

@@ -74,7 +74,7 @@ func (t *transfer) begin() error {
 	t.have = info.Size()
 	certain := t.file.SHA256 != "" || t.file.GitBlob != "" || t.known.validator() != ""
 	if t.have > 0 && (!certain || t.file.Size > 0 && t.have > t.file.Size) {
-		t.note("what was there of it cannot be told from another version: it is fetched from the beginning")
+		t.note("the part that was there may be of another version: it is fetched from the beginning")
 		return t.restart()
 	}
 	if t.resumed = t.have; t.resumed > 0 {

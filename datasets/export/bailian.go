@@ -70,7 +70,7 @@ func (e *bailianEncoder) encode(b []byte, row int64, r *trace.Request) ([]byte, 
 	case turn > 1:
 		parent = previous
 	}
-	e.losses.count("%d of %d rows have several parents, of which the latest is kept", len(r.Parents) > 1)
+	e.losses.count("%d of %d rows have several parents: only the latest is kept", len(r.Parents) > 1)
 	e.losses.count("%d of %d rows are a first turn of a session that had begun before, and look like another session",
 		parent < 0 && previous >= 0)
 	b = append(b, `{"chat_id":`...)

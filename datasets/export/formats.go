@@ -37,7 +37,7 @@ func NewWriter(name string, w io.Writer, o Options) (Writer, error) {
 	case out.NeedsBlocks && o.BlockSize == 0:
 		return nil, fmt.Errorf("the trace has no block ids, which the format %s needs", name)
 	case out.NeedsPrompts && o.Prompter == nil:
-		return nil, fault.Usage("the format %s holds prompts: say what is to make them", name)
+		return nil, fault.Usage("the format %s holds prompts: say how to make them", name)
 	case out.HeaderExt != "" && o.Header == nil:
 		return nil, fault.Usage("the format %s has a second file, with the header: say where to write it", name)
 	}

@@ -63,7 +63,7 @@ func TestLossIsCounted(t *testing.T) {
 			`columns left out, with the rows that had a value: session (2), turn (2), parents (1), think_ns (1), tool_ns (2), user (1), model (3), kind (1), class (1), category (1), ` +
 			`reasoning_tokens (1), image_tokens (1), images (1), max_tokens (1), temperature (1), stream (1), output_blocks (1), status (2), finish_reason (1), ttft_ns (1), e2e_ns (2)`,
 		"sglang": `1 of 3 arrivals were rounded to the millisecond|SGLang ignores input_length: it will make about 650 prompt tokens, some 130 for each block id, in place of 2236|columns left out`,
-		"bailian": `1 of 3 rows have several parents, of which the latest is kept|` +
+		"bailian": `1 of 3 rows have several parents: only the latest is kept|` +
 			`columns left out, with the rows that had a value: think_ns (1), tool_ns (2), user (1), model (3),`,
 		"aiperf": `2 of 3 rows have a number of their turn that is not their place in the session|1 of 3 arrivals were rounded to the millisecond|` +
 			`1 of 3 rows have a think or tool time but no turn before them in the file|` +

@@ -205,7 +205,7 @@ func (l loss) remarks(name string, k Kind) []string {
 		out = append(out, fmt.Sprintf("%s: %s bars are drawn as %s; neighbours are added together.", name,
 			Count(int64(l.placed)), Count(int64(l.drawn))))
 	case k == Points:
-		out = append(out, fmt.Sprintf("%s: %s of %s points are drawn: an even choice, and those that stand out.", name,
+		out = append(out, fmt.Sprintf("%s: %s of %s points are drawn: an even choice, and the outliers.", name,
 			Count(int64(l.drawn)), Count(int64(l.placed))))
 	default:
 		out = append(out, fmt.Sprintf("%s: %s of %s points are drawn, chosen to keep the shape (LTTB).", name,

@@ -87,7 +87,7 @@ func fault(address string, err error) *Error {
 			out.Text += ", which AWS_REGION has to name"
 		}
 	case has("Missing Region", "A region must be set"):
-		out.Text = "no region is set: AWS_REGION has to name that of the bucket"
+		out.Text = "no region is set: set AWS_REGION to the bucket's region"
 	case gcerrors.Code(err) == gcerrors.PermissionDenied || status == http.StatusForbidden:
 		out.Kind, out.Text = Denied,
 			fmt.Sprintf("access denied%s: the credentials were taken, and do not allow this. The role needs to read, "+

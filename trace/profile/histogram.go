@@ -197,7 +197,7 @@ func (s *HistogramSet) AddRow(r HistogramRow) error {
 		return fmt.Errorf("histogram row of %s: its lower edge is below 0", r.Metric)
 	}
 	if lo, hi := bucketEdges(bucketOf(r.Lo)); lo != r.Lo || hi != r.Hi {
-		return fmt.Errorf("histogram row of %s: its edges are not those of a log-linear bucket", r.Metric)
+		return fmt.Errorf("histogram row of %s: its edges do not fit a log-linear bucket", r.Metric)
 	}
 	h := s.Get(r.Metric, r.Category)
 	if h.total > math.MaxInt64-r.Count {

@@ -31,14 +31,14 @@ var pageDefinitions = map[string][]definition{
 			"number of its leading blocks that are known. Ids are chained, so equal ids are equal prefixes of one " +
 			"model, adapter and salt.", ""},
 		{"by block", "ratio", "Hit blocks, partial last ones included.", "Σ hit blocks ÷ Σ blocks"},
-		{"by token", "ratio", "A full block weighs its size, a partial one what is in it.",
+		{"by token", "ratio", "A full block weighs its size, a partial one its tokens.",
 			"Σ tokens in hit blocks ÷ Σ prompt tokens"},
 		{"mean over requests", "ratio", "Every request weighs the same, however long.", "mean(hit blocks ÷ blocks)"},
 		{"full blocks only", "ratio", "As by block, without the partial last blocks.",
 			"Σ full hit blocks ÷ Σ full blocks"},
 		{"whole trace", "", "All requests, in a cache that is empty at the start: a cold one.", ""},
 		{"steady state", "", "Only the requests from the warm-up on, half of the duration unless an option says " +
-			"otherwise. What came before is known to them, and not counted. A ramp or the hours of a day are " +
+			"otherwise. Earlier requests are known to them, and not counted. A ramp or the hours of a day are " +
 			"not taken out.", ""},
 		{"touched once", "ratio", "Distinct blocks that one prompt only carries.",
 			"blocks in one prompt ÷ distinct blocks"},
@@ -49,7 +49,7 @@ var pageDefinitions = map[string][]definition{
 		{"left", "points", "Hundredths of the prompt tokens of these requests that are found after this step.",
 			"100 · Σ hit tokens ÷ Σ prompt tokens"},
 		{"lost to it", "points",
-			"What the step costs, counted from the step above it; that of a router from the cache of all memory. " +
+			"What the step costs, counted from the step above it; a router's cost from the cache of all memory. " +
 				"Routers are alternatives. Below 0 it is a gain.", "left before − left"},
 		{"server hit ratio", "ratio",
 			"What a server can take: full blocks of its own size, at most all but the last token of a prompt.",
@@ -116,8 +116,8 @@ var pageDefinitions = map[string][]definition{
 		{"share with a session", "ratio",
 			"Requests that have one, of the source or inferred: a next turn holds the prompt before it and its answer.",
 			"requests with a session ÷ requests"},
-		{"turn gap", "s", "From the arrival of a turn to that of the next. Of inferred sessions, from the request " +
-			"that last touched the deepest hit block.", ""},
+		{"turn gap", "s", "From the arrival of a turn to the arrival of the next. Of inferred sessions, from the " +
+			"request that last touched the deepest hit block.", ""},
 		{"think time, tool time", "s",
 			"From the end of the turn before to this one, as the source tells: of a person, and of tools.", ""},
 	},

@@ -41,7 +41,7 @@ func (h *sheet) reuse() doc.Section {
 	said := fmt.Sprintf("A cache without limit, empty at the start, would find %s of the prompt tokens (by token, "+
 		"whole trace)", doc.Percent(*r.HitRatios.ByToken))
 	if steady := r.Steady.HitRatios.ByToken; steady != nil {
-		said += fmt.Sprintf("; of those of the %s from %s on, which find it warm, %s (by token, steady state)",
+		said += fmt.Sprintf("; for the %s from %s on, which find it warm, %s (by token, steady state)",
 			doc.Many(r.Steady.Requests, "request"), lasting(r.Steady.WarmUpS), doc.Percent(*steady))
 	}
 	section.Text = append(section.Text, said+".")
@@ -203,8 +203,8 @@ func (h *sheet) prefixes() doc.Section {
 		}
 	}
 	if saved > 0 {
-		s.Text = append(s.Text, fmt.Sprintf("Those that save most bring %s of all hit tokens together (its own): "+
-			"keeping them in the cache for good is worth no more than that.", doc.Percent(saved)))
+		s.Text = append(s.Text, fmt.Sprintf("The prefixes that save most bring %s of all hit tokens together (its "+
+			"own): keeping them in the cache for good is worth no more than that.", doc.Percent(saved)))
 	}
 	for _, list := range []struct {
 		by       string

@@ -167,15 +167,15 @@ func (h *sheet) sayIDC() string {
 	near, far := dispersed(*first.IDC), dispersed(*last.IDC)
 	switch {
 	case first.WindowS == last.WindowS:
-		return fmt.Sprintf("Over windows of %s the counts are %s those of a Poisson process (IDC %s).",
+		return fmt.Sprintf("Over windows of %s the counts are %s a Poisson process (IDC %s).",
 			lasting(first.WindowS), near, figure(*first.IDC))
 	case near == far:
-		return fmt.Sprintf("Over windows of %s and of %s alike the counts are %s those of a Poisson process (IDC "+
+		return fmt.Sprintf("Over windows of %s and of %s alike the counts are %s a Poisson process (IDC "+
 			"%s and %s).",
 			lasting(first.WindowS), lasting(last.WindowS), near, figure(*first.IDC), figure(*last.IDC))
 	}
-	return fmt.Sprintf("Over windows of %s the counts are %s those of a Poisson process (IDC %s), over windows of %s "+
-		"%s them (IDC %s).",
+	return fmt.Sprintf("Over windows of %s the counts are %s a Poisson process (IDC %s), over windows of %s "+
+		"%s one (IDC %s).",
 		lasting(first.WindowS), near, figure(*first.IDC), lasting(last.WindowS), far, figure(*last.IDC))
 }
 
@@ -315,8 +315,8 @@ func (h *sheet) sessions() doc.Section {
 		said := fmt.Sprintf("People take %s between an answer and their next turn in half of the cases, or less (p50 "+
 			"of think time over %s).", lasting(h.Think.P50), doc.Many(h.Think.Count, "turn"))
 		if h.warned("made_up_times") {
-			said = fmt.Sprintf("The think times, half of which are at most %s, were made up at import (p50 of "+
-				"think time).", lasting(h.Think.P50))
+			said = fmt.Sprintf("The think times were made up at import; half of them are at most %s (p50 of think "+
+				"time).", lasting(h.Think.P50))
 		}
 		s.Text = append(s.Text, said)
 	}

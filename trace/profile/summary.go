@@ -275,7 +275,7 @@ func (p *Profiler) reuseWarnings(s *Summary, warn func(code, format string, args
 	if s.CategoryRule != "" && s.CategoryRule != trace.CategoryRule {
 		warn("earlier_categories",
 			"categories are by the rule of an earlier version, by blocks alone and not by sessions: import the "+
-				"source again for those of today")
+				"source again to renew them")
 	}
 	if sm := s.Reuse.Sampling; sm != nil {
 		warn("sampled_curve", "the LRU curve is estimated from one block in %s (SHARDS; its authors report a mean "+

@@ -135,7 +135,7 @@ func alternatives(keys []Key) string {
 func (n Node) List(one string, most int, read func(Node) error) error {
 	list, ok := n.node.(*ast.SequenceNode)
 	if !ok || len(list.Values) == 0 {
-		return n.want("a list, each line of which begins with a dash")
+		return n.want("a list whose lines each begin with a dash")
 	}
 	for i, v := range list.Values {
 		element := Node{v, n.text, one}

@@ -58,10 +58,10 @@ var findingTable = [findings]finding{
 
 	CacheOver: {"cached_above_input", "that count more cached tokens than input tokens", ofCached},
 	CacheBeyond: {"cached_beyond_input",
-		"that count more cached tokens than input tokens, of which they are a part by their names", ofInput | ofCached},
+		"that count more cached tokens than input tokens, by their names a part of them", ofInput | ofCached},
 	ReasoningOver: {"reasoning_above_output", "that count more reasoning tokens than output tokens", ofOutput},
 	ReasoningBeyond: {"reasoning_beyond_output",
-		"that count more reasoning tokens than output tokens, of which they are a part by the total", ofOutput},
+		"that count more reasoning tokens than output tokens, by the total a part of them", ofOutput},
 	TotalBelow: {"total_below_parts", "whose total is less than their input and output tokens together",
 		ofInput | ofCached | ofOutput},
 	NoCount:      {"no_count", "that have a number which is no count: negative, a fraction, or above 2147483647", 0},

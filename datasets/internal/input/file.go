@@ -238,7 +238,7 @@ func (u *archiveReader) Read(p []byte) (int, error) {
 	case u.name == "":
 		u.err = err
 	case u.n > bombBytes && u.n/bombRatio > u.in.n:
-		u.err = archiveError{u.name, "what is in it is more than 1,000 times its size: unpack it first, if that is " +
+		u.err = archiveError{u.name, "its content is more than 1,000 times its size: unpack it first, if that is " +
 			"right", nil}
 	default:
 		u.err = u.fault(err)

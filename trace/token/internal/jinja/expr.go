@@ -88,7 +88,7 @@ func (p *parser) binary(level int) expr {
 			if line := p.peek().line; p.punct(op) {
 				right := p.binary(level + 1)
 				if isSafe(x) || isSafe(right) {
-					fail(line, "safe beside an operator is not supported, since it escapes what is on the other side")
+					fail(line, "safe beside an operator is not supported, since it escapes the other side")
 				}
 				x, found = &arithmetic{op, x, right, line}, true
 				break

@@ -68,7 +68,7 @@ func TestCompileRefuses(t *testing.T) {
 	for source, want := range map[string]string{
 		"{{ x":                       "line 1 of the template: a tag that is not closed",
 		"a\nb{% if x %}":             "line 2 of the template: want endif here",
-		"{% endif %}":                "line 1 of the template: a tag that closes what is not open",
+		"{% endif %}":                "line 1 of the template: a tag that closes a block that is not open",
 		"{# x":                       "line 1 of the template: a comment that is not closed",
 		"{% include 'x' %}":          "a statement that is not supported",
 		"{{ x | frobnicate }}":       "a filter that is not supported",

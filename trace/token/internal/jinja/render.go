@@ -45,7 +45,7 @@ func Compile(src string) (t *Template, err error) {
 	p := &parser{in: lex(src)}
 	body := p.body()
 	if p.peek().kind != tokEnd {
-		p.fail("a tag that closes what is not open")
+		p.fail("a tag that closes a block that is not open")
 	}
 	return &Template{body}, nil
 }
