@@ -10,8 +10,8 @@ import (
 )
 
 // ErrNoTime is the error of a plan in which no time passes.
-var ErrNoTime = errors.New("replay: sessions that are played until a time is over, and of which neither answers nor " +
-	"waits take any, never end")
+var ErrNoTime = errors.New("replay: sessions that are played until a time is over never end if neither answers nor " +
+	"waits take time")
 
 // A plannedEnd is when a row of a plan is over.
 type plannedEnd struct {

@@ -33,7 +33,7 @@ func (o *Options) CheckShare() error {
 		most = max(most, o.Sessions.Live, o.Sessions.MaxLive)
 	}
 	if most > 0 && most < s.Of {
-		return fmt.Errorf("replay: %d requests or sessions at once are too few for %d shards, of which each needs one",
+		return fmt.Errorf("replay: %d requests or sessions at once are too few for %d shards: each needs one",
 			most, s.Of)
 	}
 	return nil

@@ -111,7 +111,7 @@ func (c *Calibration) fittedTo() doc.Section {
 		t.Rows = append(t.Rows, []string{s.File, s.Load, doc.Count(int64(s.Requests)), s.Recorded, s.Server})
 	}
 	covers := fmt.Sprintf("Covers prompts up to %s tokens, answers up to %s, %s requests in flight, %s tokens of "+
-		"KV. Root mean square error of what was fitted to: %s (of logarithms).",
+		"KV. Root mean square error over the fitted results: %s (of logarithms).",
 		doc.Count(int64(c.Covers.MaxPromptTokens)), doc.Count(int64(c.Covers.MaxOutputTokens)),
 		doc.Count(int64(c.Covers.MaxInFlight)), doc.Count(int64(c.Covers.MaxKVTokens)), doc.Percent(c.Residual))
 	return doc.Section{Title: "Fitted to", Text: []string{covers}, Tables: []doc.Table{t}}

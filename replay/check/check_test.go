@@ -92,8 +92,8 @@ KV cache       capacity not stated, in blocks of 32
 Tokenizer      o200k_base counts as the server does, in 5 texts
 Speculation    none seen; 1.00 tokens an event
 Round trip     N
-Clock          that of this machine, N by Date headers, which have
-               whole seconds
+Clock          N of this machine's by Date headers, which have whole
+               seconds
 Sent`
 	got := measured.ReplaceAllStringFunc(b.String(), func(s string) string {
 		if strings.HasPrefix(s, "http") {
@@ -139,12 +139,14 @@ func TestRunWithoutUsage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for check, want := range map[string]string{
-		"APIs":          "ok: completions, chat; not responses, messages, embeddings",
-		"Usage":         "problem: the server counts no tokens in its answers, so that those of a replay are estimates by the tokenizer. Servers of OpenAI's API do where stream_options.include_usage is asked for, which it was; a gateway may take it out",
+		"APIs": "ok: completions, chat; not responses, messages, embeddings",
+		"Usage": "problem: the server counts no tokens in its answers, so that a replay estimates them by " +
+			"the tokenizer. Servers of OpenAI's API count where stream_options.include_usage is asked for, which it " +
+			"was; a gateway may take it out",
 		"Template":      "",
 		"Tokenizer":     "note: o200k_base was not compared: the server counted none of the texts",
 		"Prefix cache":  "note: not known whether it is on: the server neither states it nor reports cached tokens",
-		"Cached tokens": "note: not reported, so that hits are those of the server's metrics alone, where it has any",
+		"Cached tokens": "note: not reported, so that hits come from the server's metrics alone, where it has any",
 		"KV cache":      "note: capacity not stated, block size not stated: a replay takes 16 for the expected hit ratio, and --server-block-size names another",
 	} {
 		if got := r.said(check); got != want {
@@ -193,12 +195,14 @@ func TestFindings(t *testing.T) {
 	r.Tokenizer = Tokens{Name: "o200k_base", Guessed: true, Texts: texts}
 	r.Findings = r.findings()
 	for check, want := range map[string]string{
-		"APIs":          "ok: chat; not completions\nnote: completions refuses a prompt of one word: HTTP 400: no",
-		"Prefix cache":  "note: off (--enable-prefix-caching), stated: every prompt is computed whole",
-		"Cached tokens": "note: not reported, so that hits are those of the server's metrics alone: start it with --enable-prompt-tokens-details",
-		"Tokenizer":     "note: the server does not count as o200k_base (taken, since none was named) does: +220 % for digits. A replay then makes prompts of words that the server counts as one token each. For a corpus, name its own with --tokenizer, as the path of its tokenizer.json or, when it is in Hugging Face's cache, as Qwen/Qwen3-8B",
-		"Speculation":   "note: the server decodes speculatively; 3.20 tokens an event: with made-up prompts TPOT is not that of real text. --corpus, --verbatim or record --shadow send text that is",
-		"Clock":         "note: the server's clock is ahead by 3.2 to 3.9 s; Date headers have whole seconds. Its logs stand beside a replay only after that is taken off",
+		"APIs":         "ok: chat; not completions\nnote: completions refuses a prompt of one word: HTTP 400: no",
+		"Prefix cache": "note: off (--enable-prefix-caching), stated: every prompt is computed whole",
+		"Cached tokens": "note: not reported, so that hits come from the server's metrics alone: start it with " +
+			"--enable-prompt-tokens-details",
+		"Tokenizer": "note: the server does not count as o200k_base (taken, since none was named) does: +220 % for digits. A replay then makes prompts of words that the server counts as one token each. For a corpus, name its own with --tokenizer, as the path of its tokenizer.json or, when it is in Hugging Face's cache, as Qwen/Qwen3-8B",
+		"Speculation": "note: the server decodes speculatively; 3.20 tokens an event: made-up prompts have " +
+			"another TPOT than real text. --corpus, --verbatim or record --shadow send real text",
+		"Clock": "note: the server's clock is ahead by 3.2 to 3.9 s; Date headers have whole seconds. Its logs stand beside a replay only after that is taken off",
 	} {
 		if got := r.said(check); got != want {
 			t.Errorf("%s: %s\nwant\n%s", check, got, want)

@@ -95,8 +95,8 @@ func (r *Report) findings() (out []Finding) {
 		perEvent = fmt.Sprintf("; %.2f tokens an event", *r.PerEvent)
 	}
 	if r.Server.Speculates {
-		add("Speculation", Note, "the server decodes speculatively%s: with made-up prompts TPOT is not that of real "+
-			"text. --corpus, --verbatim or record --shadow send text that is", perEvent)
+		add("Speculation", Note, "the server decodes speculatively%s: made-up prompts have another TPOT than real "+
+			"text. --corpus, --verbatim or record --shadow send real text", perEvent)
 	} else if r.PerEvent != nil && *r.PerEvent > 1.5 {
 		add("Speculation", Note, "not stated%s: it may decode speculatively, and gaps are between events, not tokens",
 			perEvent)
@@ -125,7 +125,7 @@ func (c *Clock) findings(add list) {
 		add("Clock", Note, "the server's clock is behind by %.1f to %.1f s; Date headers have whole seconds. Its "+
 			"logs stand beside a replay only after that is added", -c.ToS, -c.FromS)
 	default:
-		add("Clock", OK, "that of this machine, within %.1f s by Date headers, which have whole seconds",
+		add("Clock", OK, "within %.1f s of this machine's by Date headers, which have whole seconds",
 			max(-c.FromS, c.ToS))
 	}
 }
@@ -164,8 +164,8 @@ func (all apis) findings(add list) {
 	}
 	switch {
 	case len(with) == 0:
-		add("Usage", Problem, "the server counts no tokens in its answers, so that those of a replay are estimates "+
-			"by the tokenizer. Servers of OpenAI's API do where stream_options.include_usage is asked for, which it "+
+		add("Usage", Problem, "the server counts no tokens in its answers, so that a replay estimates them by the "+
+			"tokenizer. Servers of OpenAI's API count where stream_options.include_usage is asked for, which it "+
 			"was; a gateway may take it out")
 	case len(without) > 0:
 		add("Usage", Note, "token counts come with the answers of %s, but not of %s", strings.Join(with, ", "),
@@ -208,11 +208,11 @@ func (c *Cache) findings(add list, s *result.ServerModels) {
 		add("Cached tokens", OK, "reported in usage")
 	case cachedTokensFlags[s.Engine] != "":
 		add("Cached tokens", Note,
-			"not reported, so that hits are those of the server's metrics alone: start it with %s",
+			"not reported, so that hits come from the server's metrics alone: start it with %s",
 			cachedTokensFlags[s.Engine])
 	default:
 		add("Cached tokens", Note,
-			"not reported, so that hits are those of the server's metrics alone, where it has any")
+			"not reported, so that hits come from the server's metrics alone, where it has any")
 	}
 	kv := "capacity not stated"
 	if s.KVTokens > 0 {

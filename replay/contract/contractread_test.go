@@ -94,9 +94,11 @@ func TestContractFaults(t *testing.T) {
 		{list("  - clause: p95 tpot <= 1s", "    from: sent"), "c.yaml:3:11: p95 tpot does not begin"},
 		{list("  - clause: p95 ttft <= 1s", "    slo: ttft:1s"), "c.yaml:3:10: slo belongs to goodput"},
 		{list("  - clause: goodput >= 9%", "    slo: ttft:1"), "c.yaml:3:10: objective 1 of the SLO"},
-		{list("  - clause: cost_per_million_output_tokens <= 1", "    where: class = gold"), "c.yaml:3:12: cost is that of all"},
-		{list("  - clause: cost_per_session <= 1", "    where: class = gold"), "c.yaml:3:12: cost is that of all"},
-		{list("  - clause: sessions_per_s >= 1", "    where: class = gold"), "c.yaml:3:12: sessions_per_s is that of all"},
+		{list("  - clause: cost_per_million_output_tokens <= 1", "    where: class = gold"), "c.yaml:3:12: cost " +
+			"covers all requests"},
+		{list("  - clause: cost_per_session <= 1", "    where: class = gold"), "c.yaml:3:12: cost covers all " +
+			"requests"},
+		{list("  - clause: sessions_per_s >= 1", "    where: class = gold"), "c.yaml:3:12: sessions_per_s covers all"},
 		{list("  - clause: p95 session_time <= 1s", "    from: sent"), "c.yaml:3:11: p95 session_time does not begin"},
 		{list("  - clause: requests_per_s >= 1", "    where: state = steady and user = 3"), "c.yaml:3:12: a rate in the steady state"},
 		{list("  - &a p95 ttft <= 1s", "  - *a"), "c.yaml:2:5: a clause: want text"},

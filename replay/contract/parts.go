@@ -13,17 +13,17 @@ import (
 func (c *Clause) readWhere(n strictyaml.Node, s string) (err error) {
 	switch {
 	case c.cost():
-		return n.Faultf("cost is that of all requests: what a GPU costs cannot be told apart by request")
+		return n.Faultf("cost covers all requests: the cost of a GPU cannot be split by request")
 	case c.of.Servers:
 		return n.Faultf("what servers say is of all requests")
 	case c.of.Sessions && c.of.Unit == figure.PerSecond:
-		return n.Faultf("sessions_per_s is that of all sessions")
+		return n.Faultf("sessions_per_s covers all sessions")
 	}
 	if c.where, err = parseScope(s); err != nil {
 		return placeIn(n, err)
 	}
 	if mentions(c.where, "state") && c.rate() && !onlySteady(c.where) {
-		return n.Faultf("a rate in the steady state is that of all requests: write where: state = steady alone")
+		return n.Faultf("a rate in the steady state covers all requests: write where: state = steady alone")
 	}
 	return nil
 }

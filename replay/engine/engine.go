@@ -57,9 +57,9 @@ func (c *Config) check() error {
 	case c.KVTokens > 0 && c.KVTokens < c.BlockSize:
 		return fmt.Errorf("simulated engine: a KV memory of %d tokens holds no block of %d", c.KVTokens, c.BlockSize)
 	case c.MaxSeqs < 1 || c.MaxBatchTokens < 1 || c.MaxWaiting < 0:
-		return errors.New("simulated engine: the limits of a step must be positive, and that of the queue not negative")
+		return errors.New("simulated engine: the limits of a step must be positive, and the queue's not negative")
 	case max(c.MaxSeqs, c.MaxBatchTokens, c.MaxWaiting) > mostOfStep:
-		return errors.New("simulated engine: a limit of a step, or that of the queue, is above 2^31")
+		return errors.New("simulated engine: a limit of a step or of the queue is above 2^31")
 	case c.Batching != continuousBatching && c.Batching != staticBatching:
 		return errors.New("simulated engine: batching is continuous or static")
 	case c.Experts < 0 || c.ExpertsPerToken < 0 || c.ExpertsPerToken > c.Experts:

@@ -12,8 +12,8 @@ import (
 // What is said of a configuration, a job or an arrival that an engine does not take.
 func TestWhatAnEngineRefusesToTake(t *testing.T) {
 	const memory = "simulated engine: the KV memory is negative or above 2^31 blocks"
-	const step = "simulated engine: the limits of a step must be positive, and that of the queue not negative"
-	const above = "simulated engine: a limit of a step, or that of the queue, is above 2^31"
+	const step = "simulated engine: the limits of a step must be positive, and the queue's not negative"
+	const above = "simulated engine: a limit of a step or of the queue is above 2^31"
 	for _, row := range []struct {
 		want   string
 		change func(*Config)

@@ -149,8 +149,8 @@ var ErrUnknownPreset = errors.New("unknown preset")
 // OpenPreset finds a preset by name; without one the error lists them.
 func OpenPreset(name string) (Preset, error) {
 	if name == "h100-llama-70b" {
-		return Preset{}, errors.New("h100-llama-70b is now called document-h100-llama-70b: its figures are those of " +
-			"a document, 6.9 times slower than 8 × H100 can be. The bound of that hardware is " +
+		return Preset{}, errors.New("h100-llama-70b is now called document-h100-llama-70b: its figures are a " +
+			"document's, 6.9 times slower than 8 × H100 can be. The bound of that hardware is " +
 			"roofline-8xh100-llama-70b")
 	}
 	var names []string

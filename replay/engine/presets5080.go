@@ -44,8 +44,8 @@ func rtx5080Log() []rtx5080 {
 // and static batches were run by other code.
 func rtx5080Llama() Preset {
 	p := rtx5080Server("rtx5080-llama-3.2-3b", 8,
-		"under static and continuous batching, each with costs of its own (--set batching=static takes those of "+
-			"static)")
+		"under static and continuous batching, each with costs of its own (--set batching=static takes the static "+
+			"ones)")
 	p.Engine.Costs = Costs{Step: 11_270_000_000, KVToken: 2_070_000, PrefillToken: 70_780_000, DecodeSeq: 3_272_000_000,
 		Request: 18_180_000_000}
 	p.Static = &Costs{Step: 11_300_000_000, KVToken: 1_403_000, PrefillToken: 213_900_000, DecodeSeq: 2_484_000_000,
@@ -73,12 +73,11 @@ func rtx5080Paged() Preset {
 
 func rtx5080Server(name string, seqs int, how string) Preset {
 	p := Preset{Name: name, Model: "Llama-3.2-3B-Instruct",
-		About: "1 × RTX 5080, a small server with whole prompts and no prefix cache, " + how + ". " +
-			"Five workloads: one request at a time, 4 req/s, a burst of 48, long prompts at 6 req/s, a shared prefix " +
-			"at 8 req/s. " +
-			"Lengths were drawn anew, so the figures rest on other requests; other draws come up to 6 points farther " +
-			"from the source, those of the paged engine up to 38. The source also has Qwen3-4B and Gemma3-1B, which " +
-			"are no part of this.",
+		About: "1 × RTX 5080, a small server with whole prompts and no prefix cache, " + how + ". Five workloads: " +
+			"one request at a time, 4 req/s, a burst of 48, long prompts at 6 req/s, a shared prefix at 8 req/s. " +
+			"Lengths were drawn anew, so the figures rest on other requests; other draws come up to 6 points " +
+			"farther from the source, draws of the paged engine up to 38. The source also has Qwen3-4B and " +
+			"Gemma3-1B, which are no part of this.",
 		Hardware: decoding(3.21e9, 960e9, 1), Cards: "RTX 5080", GPU: "rtx5080",
 		Engine: DefaultConfig()}
 	p.Engine.KVTokens, p.Engine.MaxSeqs, p.Engine.MaxBatchTokens = 32_768, seqs, 4096

@@ -40,9 +40,9 @@ var requestQuirks = []Quirk{
 	{"not-sse", "", "a request for a stream is answered by one body of JSON, when its last token is due",
 		"gateways that switch streams off",
 		on(func(m *behaviour) { m.notStreamed = true })},
-	{"compressed", "", "the answer is compressed with gzip, though nobody asked for it", "gateways",
+	{"compressed", "", "the answer is compressed with gzip, though the request did not ask for it", "gateways",
 		on(func(m *behaviour) { m.compressed = true })},
-	{"retry-after", "SECONDS", "answers of 429 and 503, also those of a full queue, have Retry-After",
+	{"retry-after", "SECONDS", "answers of 429 and 503, also from a full queue, have Retry-After",
 		"OpenAI, gateways",
 		number(-1, 0, 86400, func(m *behaviour, n int) { m.retryAfter = n + 1 })},
 	{"model-404", "", "a model of another name is not found; without this it is accepted",
@@ -148,7 +148,7 @@ var framingQuirks = []Quirk{
 
 // How it ends. What strikes in mid-stream does so after half of the tokens.
 var endQuirks = []Quirk{
-	{"stall", "DURATION", "the stream pauses in the middle; what was due meanwhile comes at once", "overload, proxies",
+	{"stall", "DURATION", "the stream pauses in the middle; tokens due meanwhile come at once", "overload, proxies",
 		span(func(m *behaviour, d time.Duration) { m.stall = d })},
 	{"error-mid-stream", "[THEN]", "an error event in the middle, then done: [DONE], or close: the end",
 		"vLLM; llama-server closes",

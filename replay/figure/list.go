@@ -69,7 +69,7 @@ var (
 
 	SessionTime = &Subject{Name: "session_time", Label: "session time", Unit: Milliseconds, Better: Lower, Spread: true,
 		Sessions: true, also: []string{"session_duration", "completion_time", "job_latency"},
-		Definition: "Completion time of a session, of those that succeeded. One that had requests left when the run " +
+		Definition: "Completion time of a successful session. A session that had requests left when the run " +
 			"ended is censored: it is counted, and has no completion time, so that with many of them the figures are " +
 			"too low.", Formula: "max(done) − min(due) over the requests of the session"}
 	SessionServerTime = &Subject{Name: "session_server_time", Label: "session server time", Unit: Milliseconds,
@@ -80,10 +80,10 @@ var (
 			"a closed loop.", Formula: "completion ÷ recorded"}
 	SessionSuccess = &Subject{Name: "session_success", Label: "session success", Unit: Share, Better: Higher,
 		Sessions: true, also: []string{"session_success_share"},
-		Definition: "Sessions of which no request failed. Those that were censored do not count; a request that was " +
+		Definition: "Sessions without a failed request. Censored sessions do not count; a request that was " +
 			"cancelled on purpose, as in the trace, is no failure.", Formula: "succeeded ÷ (succeeded + failed)"}
 	SessionRate = &Subject{Name: "sessions_per_s", Label: "sessions/s", Unit: PerSecond, Better: Higher, Sessions: true,
-		Definition: "Sessions of which no request failed, by their end within the duration, whenever they began.",
+		Definition: "Sessions without a failed request, by their end within the duration, whenever they began.",
 		Formula:    "sessions ended ÷ duration"}
 	SessionCost = &Subject{Name: "cost_per_session", Label: "cost per session", Unit: PerSession, Better: Lower,
 		Sessions: true,

@@ -100,7 +100,7 @@ func New(version string) *Monitor {
 	gauge("reprise_schedule_position_seconds", "Time since the start of the run, by which requests are due.",
 		func() float64 { return float64(m.position.Load()) / 1e9 })
 	gauge("reprise_schedule_progress_ratio",
-		"Requests of the run that are over, as a share of those that are planned; 0 where it has no end.",
+		"Requests of the run that are over, as a share of the planned requests; 0 where it has no end.",
 		func() float64 {
 			planned := m.planned.Load()
 			if planned == 0 {

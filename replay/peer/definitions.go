@@ -211,7 +211,7 @@ var aiperfStats = []string{"avg", "min", "max", "p99", "p90", "p50", "std"}
 var aiperfPreset = preset{
 	name: "aiperf",
 	source: "docs/metrics-reference.md of AIPerf, 2026. It counts tokens with its own tokenizer unless " +
-		"--use-server-token-count; here they are those of the server's usage.",
+		"--use-server-token-count; here the counts are from the server's usage.",
 	see: seeContent,
 	measures: []measure{
 		{name: "Time to First Token (TTFT)", unit: "ms",
@@ -358,7 +358,7 @@ var genaiStats = []string{"avg", "min", "max", "p99", "p90", "p75"}
 var genaiPreset = preset{
 	name: "genai-perf",
 	source: "genai_perf/profile_data_parser/llm_profile_data_parser.py of GenAI-Perf, 2025. It counts tokens with " +
-		"its own tokenizer; here they are those of the server's usage.",
+		"its own tokenizer; here the counts are from the server's usage.",
 	see: seeContent,
 	measures: []measure{
 		{name: "Time To First Token", unit: "ms", definition: "To the first response with content.",
@@ -429,7 +429,7 @@ var inferencePreset = preset{
 			definition: "To the first chunk with content, of answers with two tokens or more.",
 			formula:    "first token − start", stats: inferenceStats, each: ttftOf},
 		{name: "inter_token_latency", unit: "s", per: 1e9,
-			definition: "The gaps between tokens, where those of one chunk have gaps of 0; of answers whose tokens " +
+			definition: "The gaps between tokens, where tokens of one chunk have gaps of 0; of answers whose tokens " +
 				"in each chunk are known, or one.", formula: "token[i] − token[i−1]", stats: inferenceStats,
 			each: func(v *view, emit func(int64)) {
 				for _, gap := range v.tokenGaps {

@@ -227,7 +227,7 @@ func decodeSGLang(d *json.Decoder) ([]run, error) {
 		if strings.HasSuffix(h.Backend, "-chat") {
 			r.API = result.APIChat
 		}
-		r.lack("how many tokens came: lengths are those that were asked for, unless the server counted", lacksClasses)
+		r.lack("how many tokens came: lengths are as asked for, unless the server counted", lacksClasses)
 	})
 }
 

@@ -525,7 +525,9 @@ func TestGuessedTokenizer(t *testing.T) {
 		from    string
 		want    string
 	}{
-		{true, result.FromTokenizer, "the server sent no usage for 2 requests, whose output was counted by o200k_base: nobody said that it is the server's tokenizer, so TPOT and output tokens per second are guesses. Name it with --tokenizer"},
+		{true, result.FromTokenizer, "the server sent no usage for 2 requests, whose output was counted by " +
+			"o200k_base, which may not be the server's tokenizer, so TPOT and output tokens per second are guesses. " +
+			"Name it with --tokenizer"},
 		{true, result.FromUsage, ""}, {false, result.FromTokenizer, ""},
 	} {
 		rows := []result.Result{hit(0, 100, 50, 48), hit(1, 100, 50, 48)}

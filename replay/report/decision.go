@@ -168,7 +168,7 @@ func chosen(runs []Named) (best int, rule string) {
 	case s.Goodput != nil:
 		of, rule = goodputOf, "Of the runs that can be trusted, that with the most goodput from schedule is preferred."
 	default:
-		return -1, "Without a target no run is preferred; those that cannot be trusted are rejected."
+		return -1, "Without a target no run is preferred; untrustworthy runs are rejected."
 	}
 	best = -1
 	for i := range runs {

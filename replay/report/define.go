@@ -82,7 +82,7 @@ var latencyDefinitions = []Definition{
 		"median lag of the last quarter − of the first quarter", "lag_drift_ms", "latency.send_lag.count"},
 	{"stalled.ttft_share", "share",
 		"How much of the times to first token, of an embedding to its answer, the client was stalled in, or read " +
-			"late by more than 2 ms. What comes in a stall is timed at its end. Of the kernel's instants (--set " +
+			"late by more than 2 ms. Events in a stall are timed at its end. Of the kernel's instants (--set " +
 			"instants=kernel) it is the part that is left out.",
 		"Σ max(|[sent, first_token] ∩ stalls|, read_delay − 2 ms) ÷ Σ (first_token − sent)", "", ""},
 	{"stalled.gap_p99_share", "share",
@@ -96,7 +96,7 @@ var latencyDefinitions = []Definition{
 		"events with a stall before them ÷ token events", "", ""},
 	{"receipt.read_delay", "ms",
 		"How long a token event had been there when the client read it, by the kernel's receive timestamp of its " +
-			"last segment. The stamp is a latest bound: events that were read together have that of the last.",
+			"last segment. The stamp is a latest bound: events that were read together have the stamp of the last.",
 		"read − received", "receipt.read_delay.*", ""},
 	{"receipt.stamped_share", "share", "Token events that have a receive timestamp.", "stamped ÷ token events", "", ""},
 	{"p50, p90, p95, p99, p99_9", "as the metric",
@@ -109,10 +109,10 @@ var latencyDefinitions = []Definition{
 		}), " "), ""},
 	{"count", "values", "How many values a statistic is of: one for each request, of ITL one for each gap.", "n",
 		none, ""},
-	{"groups", "ms", "Requests by a column such as user, class or turn (--by). Latencies are of those that " +
-		"succeeded, from sent: exact up to 131,072 values of a group, or 16,384 where a column may have many, beyond " +
+	{"groups", "ms", "Requests by a column such as user, class or turn (--by). Latencies are of successful " +
+		"requests, from sent: exact up to 131,072 values of a group, or 16,384 where a column may have many, beyond " +
 		"within 0.1 %. Values beyond the first 1,024 are one group.", "as above, of the part", none, ""},
-	{"mean, sd, min, max", "as the metric", "Exact for any number of values; sd is that of the population.",
+	{"mean, sd, min, max", "as the metric", "Exact for any number of values; sd is the population's.",
 		"√(Σ(x − mean)² ÷ n)", none, ""},
 }
 
@@ -128,7 +128,8 @@ var loadDefinitions = []Definition{
 		"attempts > 1", none, ""},
 	{"determinism", "count", "Requests that were sent twice at temperature 0 and answered differently.",
 		"answer₁ ≠ answer₂", none, ""},
-	{"run.selection", "rows", "Which part of the workload was sent, and what was sent before to prime the cache.",
+	{"run.selection", "rows", "Which part of the workload was sent, and which prompts were sent before to prime the " +
+		"cache.",
 		"rows", none, ""},
 	{"duration", "s", "From the first due time to the last end of a request.", "max(done) − min(due)",
 		"duration_s", "requests.rows"},
@@ -239,12 +240,12 @@ var serverDefinitions = []Definition{
 		"servers.gpu_memory", "as the metric",
 		"Gauges of the servers, over the measured part of the run. Dynamo's frontend counts as running what has " +
 			"arrived, and as waiting what has no token yet. Requests, watts and memory are of all engines or GPUs " +
-			"together, shares are the mean of them; the maximum is that of any one scrape interval.",
+			"together, shares are the mean of them; the maximum is of any one scrape interval.",
 		"Σ samples ÷ n",
 		"servers.running.* servers.waiting.* servers.kv_cache_use.* servers.gpu_utilisation.* servers.gpu_power_w.* " +
 			"servers.gpu_memory_mib.*", ""},
 	{"servers.prefix_hit_ratio", "share",
-		"Hit ratio by token, from the servers' counters: what was found of what was looked up. A request that is " +
+		"Hit ratio by token, from the servers' counters: tokens found, of the tokens looked up. A request that is " +
 			"preempted and scheduled again looks up again.", "Δhits ÷ Δqueries", "", ""},
 	{"servers.joules_per_output_token", "J",
 		"Energy of all GPUs that were scraped, by their counters of energy from the first request to the end of the " +
@@ -270,8 +271,8 @@ var steadyDefinitions = []Definition{
 			"and Sen). With a significant trend (Mann and Kendall) beyond a tenth there is no steady state.",
 		"slope · 20 ÷ mean", "", ""},
 	{"steady.little_ratio", "share",
-		"Mean requests in flight over what Little's law gives for those that were sent in the window. Beyond a " +
-			"quarter from 1 there is no steady state.", "in flight ÷ (Σ (done − sent) ÷ window)", "", ""},
+		"Mean requests in flight over what Little's law gives for the requests that were sent in the window. Beyond " +
+			"a quarter from 1 there is no steady state.", "in flight ÷ (Σ (done − sent) ÷ window)", "", ""},
 	{"steady.window", "s", "Between the first and the last request that was sent, what MSER-5 leaves of the requests " +
 		"in flight: it cuts off the begin, and then the end, so that the standard error of the mean of the rest is " +
 		"smallest, half of it at most. In flight are all that were sent and ended, a warm-up included.",
@@ -295,8 +296,8 @@ var efficiencyDefinitions = []Definition{
 }
 
 var overTimeDefinitions = []Definition{
-	{"tokens over time", "1/s", "Tokens of successful requests in each bin of time: those of a prompt at its first " +
-		"token, those of an output at the instants of their events.", "Σ tokens ÷ width of the bin", none, ""},
+	{"tokens over time", "1/s", "Tokens of successful requests in each bin of time: prompt tokens at the first " +
+		"token, output tokens at the instants of their events.", "Σ tokens ÷ width of the bin", none, ""},
 	{"hit ratio over time", "share",
 		"Measured and expected hit ratio of the requests that were sent in each bin of time.",
 		"Σ cached ÷ Σ prompt; Σ ⌊min(known, prompt − 1) ÷ block⌋·block ÷ Σ prompt", none, ""},
@@ -308,12 +309,12 @@ var overTimeDefinitions = []Definition{
 
 var methodDefinitions = []Definition{
 	{"diagnoses", "as the figures",
-		"What may be behind the figures, with those that it rests on, and the measurement that would confirm it or " +
-			"rule it out. They are leads by rules of thumb, no findings.",
+		"What may be behind the figures, with the figures that it rests on, and the measurement that would confirm " +
+			"it or rule it out. They are leads by rules of thumb, no findings.",
 		"p99 ÷ p50 of TTFT ≥ 4, p99 ÷ p50 of ITL ≥ 3, measured < expected − 5 %, …", none, ""},
 	{"verdict.checks", "as the check",
-		"What was measured beside the most, or for some the least, that a trustworthy run may have. --trust changes " +
-			"what is allowed.", "measured ≤ allowed", none, ""},
+		"The measured value beside the most, or for some the least, that a trustworthy run may have. --trust " +
+			"changes that bound.", "measured ≤ allowed", none, ""},
 }
 
 var contractDefinitions = []Definition{

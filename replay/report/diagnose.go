@@ -135,8 +135,8 @@ func (l *leads) prefill(s *Summary) {
 	}
 	l.add(leadPrefill, "prompt tokens per second and GPU compute utilisation over the same time, and the longest "+
 		"prompts alone, one at a time; then chunked prefill, shorter context or prefix reuse",
-		"Time to first token grows with the prompt: its median is %s ms for prompts of %s and %s ms for those of %s "+
-			"(TTFT by prompt length), with %s requests in flight on average (in flight): prefill has a price here.",
+		"Time to first token grows with the prompt: its median is %s ms for prompts of %s and %s ms for prompts of "+
+			"%s (TTFT by prompt length), with %s requests in flight on average (in flight): prefill has a price here.",
 		doc.Number(*short.TTFTP50), short.tokens(), doc.Number(*long.TTFTP50), long.tokens(),
 		numberOrDash(s.InFlight.Mean))
 }
@@ -240,7 +240,7 @@ func (l *leads) cache(s *Summary) {
 	if v := s.Servers; v != nil && v.Preemptions != nil && *v.Preemptions > 0 {
 		most := ""
 		if v.KVUsage != nil {
-			most = fmt.Sprintf(", at most %s of which was in use", doc.Percent(v.KVUsage.Max))
+			most = fmt.Sprintf(" (at most %s in use)", doc.Percent(v.KVUsage.Max))
 		}
 		l.add(leadMemory, "preemptions beside the KV cache in use over time; the same rate with a smaller batch "+
 			"(max_num_seqs) or more memory for the cache",

@@ -152,7 +152,7 @@ func (s *Series) allowedHits() doc.Series {
 // stall must not flatten all else.
 func lagOverTime(s *Summary) doc.Plot {
 	lag := overTime(s, "Send lag over time", "sent − due", s.Series.LagMax, s.Series.LagPoints)
-	lag.Text += " What is under a microsecond is drawn at one."
+	lag.Text += " Lags under a microsecond are drawn at one."
 	for i := range lag.Series {
 		line := &lag.Series[i]
 		line.Y = slices.Clone(line.Y)

@@ -116,7 +116,7 @@ func cacheBefore(c *result.CacheDiscipline) (did, note string) {
 	case result.CacheNewSeed:
 		return "not matched", "prompts of a seed of their own: the servers have no call to empty them"
 	case result.CacheWarmPass:
-		return "warmed", fmt.Sprintf("by the whole workload: %s, of which %s failed",
+		return "warmed", fmt.Sprintf("by the whole workload: %s; %s of them failed",
 			doc.Many(c.WarmRequests, "request"), doc.Brief(c.WarmFailed))
 	}
 	return "not controlled", "whatever earlier requests left in the caches"
@@ -134,8 +134,8 @@ func serverSection(s *Summary) doc.Section {
 	}
 	return doc.Section{
 		Title: "Servers",
-		Text: []string{"What the servers say of themselves. Their instants are of the clock of the run, as those " +
-			"of the client in the plots above."},
+		Text: []string{"What the servers say of themselves. Their instants are of the clock of the run, as the " +
+			"client's in the plots above."},
 		Tables: []doc.Table{facts.table("")},
 		Plots: slices.Concat(
 			defined("servers.running",

@@ -192,11 +192,11 @@ func sessionSection(s *Summary) doc.Section {
 		"further threads. Thick bars are requests, thin ones the time before them."
 	if l := s.Series.FirstSessions; l != nil {
 		sec.Plots = append(sec.Plots, l.plot("The first sessions over time",
-			"Those of more than one request that began first. "+how+left(l), "time since the start"))
+			"Sessions of more than one request that began first. "+how+left(l), "time since the start"))
 	}
 	if l := s.Series.SlowSessions; l != nil {
 		sec.Plots = append(sec.Plots, l.plot("The slowest sessions",
-			"Those that succeeded and took longest, each from its own begin."+left(l), "time since the session began"))
+			"Successful sessions that took longest, each from its own begin."+left(l), "time since the session began"))
 	}
 	sec.Plots = defined("sessions.critical_path", sec.Plots...)
 	return sec

@@ -80,7 +80,7 @@ func judge(s *Summary, limits Limits) Verdict {
 		"no prompt could be made for %s of the workload: %s", doc.Many(run.Unprepared, "row"), run.Unready)
 	if counted := s.Tokens.OutputSources[result.FromTokenizer]; run.Guessed {
 		j.check(codeGuessed, atMost(float64(counted), 0, "requests"),
-			"the server sent no usage for %s, whose output was counted by %s: nobody said that it is the server's "+
+			"the server sent no usage for %s, whose output was counted by %s, which may not be the server's "+
 				"tokenizer, so TPOT and output tokens per second are guesses. Name it with --tokenizer",
 			doc.Many(counted, "request"), run.Tokenizer)
 	}
@@ -488,7 +488,7 @@ var checkNames = []struct{ code, name string }{
 	{codeShards, "shards that started apart"},
 	{codePrompts, "prompt tokens off, by the server's count"},
 	{codeOutputs, "output tokens off, of forced lengths"},
-	{codeExtraHits, "cache hits beyond what was sent"},
+	{codeExtraHits, "cache hits beyond the sent prompts"},
 	{codeImpossible, "answers with counts that cannot be"},
 }
 
@@ -539,7 +539,7 @@ var causes = map[string]string{
 	"server_error": "the server failed (HTTP 5xx)",
 	"unavailable":  "the server was overloaded or not there (HTTP 502, 503, 504 or 529)",
 	"redirect":     "the server sends clients to another address, and none is followed (HTTP 3xx)",
-	"stream_error": "the server reported an error within an answer, or sent what is no answer",
+	"stream_error": "the server reported an error within an answer, or sent something other than an answer",
 	"not_streamed": "the server sent whole answers and no streams, so no token has an instant",
 	"overlong":     "answers went on beyond anything that was asked for, and were cut off",
 	"compressed":   "the server, or a gateway, compressed its answers, which holds tokens back",

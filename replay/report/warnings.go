@@ -68,7 +68,7 @@ func warnings(s *Summary, counts *tokenCounts, zeros bool) []Warning {
 		"the server's block size is not known, so no hit ratio can be expected of it")
 	warn(s.Run.Timing == result.ClosedLoop, warnClosedLoop,
 		"a closed loop sends only as fast as the server answers: a server that is saturated gets less load and its "+
-			"waiting does not show, so these latencies are not those of users, who come on their own account")
+			"waiting does not show, so users, who come on their own account, see other latencies")
 	warn(s.Run.Skipped > 0, warnSkipped,
 		"%s %s not sent, since a turn before failed: sessions ended sooner than in the source", doc.Many(s.Run.Skipped,
 			"later turn"), doc.Was(s.Run.Skipped))
@@ -93,8 +93,8 @@ func warnings(s *Summary, counts *tokenCounts, zeros bool) []Warning {
 	}
 	warn(s.Run.TLSUnverified, warnTLS, "the server's certificate was not checked, so who answered is not known")
 	warn(len(s.ByEndpoint) > 1 && s.Cache.Expected != nil, warnCaches,
-		"requests went to %d servers, each with a cache of its own; the expected hit ratio is that of one cache "+
-			"which all share", len(s.ByEndpoint))
+		"requests went to %d servers, each with a cache of its own; the expected hit ratio is for one cache which "+
+			"all share", len(s.ByEndpoint))
 	if r := s.Contract; r != nil && s.Requests.Failed > 0 {
 		latencies, failures := false, false // what the clauses are about
 		for i := range r.Clauses {
@@ -225,8 +225,7 @@ func serverWarnings(s *Summary, warn func(when bool, code, format string, args .
 	if more && r.Thread != nil && r.Thread.Recoded > 0 {
 		warn(true, warnGeneratedHits,
 			"the servers found more of the prompts in their caches than was expected, by %s: in %s the reply may "+
-				"encode to other tokens than were generated, and what is found of it after the first such token is "+
-				"not expected",
+				"encode to other tokens than were generated, and hits after the first such token are not expected",
 			doc.PercentagePoints(deref(s.Cache.Difference)), doc.Many(r.Thread.Recoded, "prompt"))
 		more = false
 	}
@@ -238,7 +237,7 @@ func serverWarnings(s *Summary, warn func(when bool, code, format string, args .
 			"before it finds that too", doc.PercentagePoints(deref(s.Cache.Difference)))
 	warn(more && r.Simulated == "" && r.Prompts == result.PromptsVerbatim, warnForeignHits,
 		"the servers found more of the prompts in their caches than the workload says that this run had sent, by %s: "+
-			"real prompts share more than whole blocks of %s, and what was generated, or the caches were warm from "+
+			"real prompts share more than whole blocks of %s, and generated text, or the caches were warm from "+
 			"earlier runs", doc.PercentagePoints(deref(s.Cache.Difference)), doc.Many(int64(r.BlockSize), "token"))
 	warn(more && r.Simulated == "" && r.Prompts != result.PromptsVerbatim && cold, warnForeignHits,
 		"the servers found more of the prompts in their caches than this run had sent, by %s, though the caches were "+

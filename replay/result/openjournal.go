@@ -113,10 +113,10 @@ func readHead(src io.Reader) (head []byte, run Run, err error) {
 // Finished results stay readable; what a journal holds is read as it was written, or not at all.
 func otherColumns(version string) error {
 	if version == "" || len(version) > 64 {
-		return errors.New("it is the journal of a run that did not finish, and its columns are those of another " +
-			"version of Reprise")
+		return errors.New("it is the journal of a run that did not finish, with the columns of another version of " +
+			"Reprise")
 	}
-	return fmt.Errorf("it is the journal of a run that did not finish, and its columns are those of Reprise %q: read "+
+	return fmt.Errorf("it is the journal of a run that did not finish, with the columns of Reprise %q: read "+
 		"it with that version", version)
 }
 

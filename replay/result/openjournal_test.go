@@ -14,10 +14,10 @@ import (
 // A journal with the columns of another version is refused, with the name of that version.
 func TestOtherColumns(t *testing.T) {
 	for version, want := range map[string]string{
-		"0.4.0":                 `columns are those of Reprise "0.4.0": read it`,
-		"":                      "columns are those of another version of Reprise",
-		strings.Repeat("9", 65): "columns are those of another version of Reprise",
-		"a\nb":                  `columns are those of Reprise "a\nb": read it`,
+		"0.4.0":                 `with the columns of Reprise "0.4.0": read it`,
+		"":                      "with the columns of another version of Reprise",
+		strings.Repeat("9", 65): "with the columns of another version of Reprise",
+		"a\nb":                  `with the columns of Reprise "a\nb": read it`,
 	} {
 		doc, err := (&Run{Schema: Schema, Version: version}).encode()
 		if err != nil {

@@ -158,14 +158,14 @@ func (s *Set) foreign() (faults []string) {
 			own = append(own, *m)
 			continue
 		case k.workload != most.workload:
-			why = fmt.Sprintf("its workload has the digest %s, that of the others %s", brief(k.workload),
+			why = fmt.Sprintf("its workload has the digest %s, the others' is %s", brief(k.workload),
 				brief(most.workload))
 		case k.of != most.of:
 			why = fmt.Sprintf("it is one of %d, the others are of %d", k.of, most.of)
 		case k.version != most.version:
 			why = fmt.Sprintf("Reprise %s sent it, and %s the others", k.version, most.version)
 		default:
-			why = fmt.Sprintf("its settings have the digest %s, those of the others %s", brief(k.settings),
+			why = fmt.Sprintf("its settings have the digest %s, the others' is %s", brief(k.settings),
 				brief(most.settings))
 			if other, ok := result.OtherSetting(*one, m.file.Run); ok {
 				why += fmt.Sprintf(" (%s: %s, not %s)", strings.ReplaceAll(other.Name, "_", " "),

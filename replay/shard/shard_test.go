@@ -331,8 +331,10 @@ func TestRefusals(t *testing.T) {
 	}{
 		{paths[:3], []string{"shard 3/4 is missing"}},
 		{[]string{paths[0], paths[3]}, []string{"shard 1/4 is missing", "shard 2/4 is missing"}},
-		{with(foreign), []string{foreign + " is of another load: its workload has the digest fedcba987654, that of the others 0123456789ab", "shard 1/4 is missing"}},
-		{with(faster), []string{faster + " is of another load: its settings have the digest other, those of the others ", "(speed: 2, not 1)"}},
+		{with(foreign), []string{foreign + " is of another load: its workload has the digest fedcba987654, the " +
+			"others' is 0123456789ab", "shard 1/4 is missing"}},
+		{with(faster), []string{faster + " is of another load: its settings have the digest other, the others' is ",
+			"(speed: 2, not 1)"}},
 		{with(older), []string{older + " is of another load: Reprise v0 sent it, and v1 the others"}},
 		{with(more), []string{more + " is of another load: it is one of 5, the others are of 4"}},
 		{with(stopped), []string{"shard 1/4 ended early: interrupted"}},
