@@ -107,8 +107,8 @@ the digest that one process would have given it, whatever the engine and the num
 
 Workers import the files in shards, measure lengths and arrivals, and make the LRU curve of a sample of the
 blocks. One worker then makes the trace of all shards. Names of files cross the engine, and rows without
-text; lines never do. All workers must see the log, the key file, the folder of shards and that of
-the trace under one path, such as on a shared volume.
+text; lines never do. All workers must see the log, the key file, and the folders of the shards
+and the trace under one path, such as on a shared volume.
 
 Without --runner the pipeline runs in this process. With --endpoint it runs on the engine whose
 job server listens there.`,
@@ -297,6 +297,6 @@ func (o *options) say(cmd *cobra.Command) error {
 	if err := s.WriteText(cmd.OutOrStdout()); err != nil {
 		return err
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "trace: %s; delete the key: nobody needs it any more\n", o.job.Out)
+	fmt.Fprintf(cmd.OutOrStdout(), "trace: %s; delete the key: it is no longer needed\n", o.job.Out)
 	return nil
 }

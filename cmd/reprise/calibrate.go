@@ -30,11 +30,11 @@ func calibrateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "calibrate RESULTS... -o engine.yaml",
 		Short: "Fit the engine model to recorded results of a server",
-		Long: `Calibrate fits the engine model of reprise simulate to recorded results of one server:
-those of replay and sweep, or of another tool (see report). Each request is played again
+		Long: `Calibrate fits the engine model of reprise simulate to recorded results of one server,
+from replay, sweep or another tool (see report). Each request is played again
 in virtual time, when it was sent and with its lengths, and the costs are moved until
 TTFT, E2E, TPOT and the median gap between tokens of each are as recorded. A directory
-stands for all results in it, such as those of a sweep.
+stands for all results in it, such as a sweep's.
 
 engine.yaml is taken wherever --preset is: simulate, serve, sweep, compare, bench,
 capacity. It holds the costs with 95 % intervals, the results that they are from, and how
@@ -171,7 +171,7 @@ func validateCommand() *cobra.Command {
 		Short: "Hold later results against what a calibrated engine predicts",
 		Long: `Validate plays the requests of later results to an engine that reprise calibrate fitted,
 when they were sent and with their lengths, and prints how far the prediction is from
-what was measured: mean, p50, p95 and p99 of TTFT, ITL and E2E, and throughput, by load.
+the measurement: mean, p50, p95 and p99 of TTFT, ITL and E2E, and throughput, by load.
 
 Results of the same load are averaged, and their standard deviation is printed as the
 spread. A figure is beyond the limit where its error is above --max-error and above twice
@@ -186,7 +186,7 @@ The exit code is 3 if a figure is beyond the limit, and 4 if a run is not trustw
 	fl := cmd.Flags()
 	results, _ := flags.Sections(fl, flags.ResultsFlags)
 	judgement, _ := flags.Sections(fl, flags.JudgementFlags)
-	judgement.ShareVar(&f.limit, "max-error", 0.15, "largest error of a figure, as a share of what was measured")
+	judgement.ShareVar(&f.limit, "max-error", 0.15, "largest error of a figure, as a share of the measured one")
 	results.BoolVar(&f.asJSON, "json", false, "print JSON")
 	flags.Details(fl)
 	results.Bool("quiet", false, "no progress")

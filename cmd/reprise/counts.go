@@ -119,7 +119,7 @@ func sourceNotes(info datasets.Info, card anonymize.Card, p anonymize.Policy) (n
 				"counted without one: give it with --template", n))
 		case template.Foreign(p.Tokenizer):
 			notes = append(notes, fmt.Sprintf("the tokenizer %s lacks special tokens of the template %s, so it is "+
-				"not that of its models: each counts as one token, and the lengths of %d requests are estimates",
+				"not its models' own: each counts as one token, and the lengths of %d requests are estimates",
 				card.Tokenizer, name, n))
 		}
 	}
@@ -153,8 +153,8 @@ func gapWarnings(t anonymize.Totals) []string {
 		}
 	}
 	all := t.InputGaps.Total()
-	warn(all, "have the input length that the source counts, since their text is not what was sent (%s): no prefix "+
-		"blocks are made of it", gapWords(t.InputGaps))
+	warn(all, "have the input length that the source counts, since their text differs from the text that was sent "+
+		"(%s): no prefix blocks are made of it", gapWords(t.InputGaps))
 	switch {
 	case t.Sources.Estimated > 0:
 		warn(t.Sources.Estimated, "have prefix blocks that are inferred from cached tokens, sessions and tools: hit "+
@@ -164,8 +164,8 @@ func gapWarnings(t anonymize.Totals) []string {
 	case all > 0:
 		out = append(out, fmt.Sprintf("hit ratios are of the other %d requests", t.Requests-all))
 	}
-	warn(t.OutputGaps.Total(), "have no blocks of their output, since the answer in the source is not what was sent "+
-		"(%s): their output length is the one that the source counts", gapWords(t.OutputGaps))
+	warn(t.OutputGaps.Total(), "have no blocks of their output, since the source's answer differs from the answer "+
+		"that was sent (%s): their output length is the one that the source counts", gapWords(t.OutputGaps))
 	warn(t.UnknownOutputs, "have no output length: name its field with --map output_tokens=FIELD, or give replay "+
 		"--output-tokens")
 	warn(t.MessageHashes, "have hashes in place of messages: which prompts begin alike is exact, and for how many "+

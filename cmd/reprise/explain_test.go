@@ -68,7 +68,7 @@ func TestExplainUsage(t *testing.T) {
 		want string
 	}{
 		{[]string{"--explain", "goodputt"}, "near it are goodput"},
-		{[]string{"--explain", "p99_ttft", "a", "b"}, `too many arguments: what is "b"?`},
+		{[]string{"--explain", "p99_ttft", "a", "b"}, `too many arguments: leave out "b":`},
 		{[]string{}, "which results? reprise report RESULTS..."},
 	} {
 		if _, errs, code := reprise(t, append([]string{"report"}, c.args...)...); code != cli.Usage || !strings.Contains(errs, c.want) {

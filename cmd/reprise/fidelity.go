@@ -32,8 +32,8 @@ func fidelityCommand() *cobra.Command {
 		Short: "Measure how close a workload is to a trace, and gate on it",
 		Long: `Fidelity measures how close a workload is to a trace: the hit ratio of an LRU prefix
 cache at every size and behind routers, lengths and correlations, arrivals and token rates
-across time scales, queues, reuse categories, sessions, and whether it repeats what is
-particular to the trace. The exit code is 3 if a check exceeds its limit.
+across time scales, queues, reuse categories, sessions, and whether it repeats details
+of the trace. The exit code is 3 if a check exceeds its limit.
 
 A check whose measure the trace lacks, such as reuse without prefix blocks, does not
 apply. One whose measure only the workload lacks fails. Mirrors and slices repeat the

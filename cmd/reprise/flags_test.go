@@ -173,7 +173,7 @@ func TestHelp(t *testing.T) {
 func TestMissingArguments(t *testing.T) {
 	for args, want := range map[string]string{
 		"replay":     "which workload? reprise replay WORKLOAD --url URL, or in place of WORKLOAD --input-tokens 550 --output-tokens 150",
-		"replay a b": `too many arguments: what is "b"? reprise replay WORKLOAD [--url URL]`,
+		"replay a b": `too many arguments: leave out "b": reprise replay WORKLOAD [--url URL]`,
 		"sweep":      "which workload? reprise sweep WORKLOAD --url URL, or in place of WORKLOAD --input-tokens 550 --output-tokens 150",
 		"simulate":   "which workload? reprise simulate WORKLOAD --preset PRESET, or in place of WORKLOAD --input-tokens 550 --output-tokens 150",
 		"import":     "which log? reprise import LOG... -o TRACE",
@@ -188,8 +188,8 @@ func TestMissingArguments(t *testing.T) {
 		"report":     "which results? reprise report RESULTS...",
 		"bench":      "which suite? reprise bench --list has them: reprise bench SUITE",
 		"capacity":   "which sweep? reprise capacity DIR|SWEEP.json --target-rate RATE",
-		"demo x":     `too many arguments: what is "x"? reprise demo`,
-		"serve x y":  `too many arguments: what is "x" "y"? reprise serve`,
+		"demo x":     `too many arguments: leave out "x": reprise demo`,
+		"serve x y":  `too many arguments: leave out "x" "y": reprise serve`,
 		"repaly":     `there is no command "repaly": did you mean reprise replay?`,
 		"xyzzy":      `there is no command "xyzzy": reprise --help lists them`,
 	} {

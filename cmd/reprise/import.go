@@ -111,7 +111,7 @@ To export the spend logs of a LiteLLM gateway, run this in psql on its database:
   ` + strings.ReplaceAll(datasets.LiteLLMQuery(), "\n", "\n  ") + `
 
 --capture-begin and --capture-end declare when the source was recorded, such as the times
-at which its file was rotated, not those of its first and last request. Times of the trace
+at which its file was rotated, not of its first and last request. Times of the trace
 then count from the begin; tiers partner and public need this. The end is exclusive, and
 a request outside stops the import. Both are dates, in the zone of --tz if they have
 none, or durations such as 0s and 1h if the source has no dates.

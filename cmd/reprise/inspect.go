@@ -192,7 +192,7 @@ func (f *importFlags) try(cmd *cobra.Command, files []datasets.File, found *data
 		with.Rows = "delta"
 		if again := with.tryOnce(cmd, files); again.err == nil {
 			found.Flags = append(found.Flags, "--rows", with.Rows)
-			again.Problem = "the command takes each row for what is new in its turn, as the rows look; --rows full " +
+			again.Problem = "the command takes each row for the new part of its turn, as the rows look; --rows full " +
 				"is for rows of whole prompts"
 			t = again
 		}

@@ -32,7 +32,7 @@ func mergeCommand() *cobra.Command {
 		Long: `Merge looks at what its inputs are: files, or folders of them.
 
 The results of the shards of a replay (replay --shard) become one results file, with the
-server metrics beside it. A report of it is that of one run with the same rows, to the last
+server metrics beside it. Its report equals a report of one run with the same rows, to the last
 digit. A shard that is missing, there twice, unfinished or of another load is named and
 refused. --incomplete takes what there is.
 
@@ -43,7 +43,7 @@ is still running. Recordings share prefixes, users and sessions if they had one 
 The shards of an import (import --shard) become, with --finish, the trace that one process
 would have made.
 
-Traces become one trace, in order of arrival. Those that declare a capture window stand where it
+Traces become one trace, in order of arrival. Traces with a capture window stand where it
 says; others all begin at once. Ids of two imports do not relate, so that nothing is shared
 between two traces, and sessions, users, blocks and labels are numbered anew.
 
@@ -244,7 +244,7 @@ func finishParts(cmd *cobra.Command, set *recording.Set, out string, asJSON bool
 		cli.Notef(cmd, "%s", says)
 	}
 	if journals > 0 {
-		cli.Notef(cmd, "note: %s: the recorder was killed or still runs; what came in its last second may be missing",
+		cli.Notef(cmd, "note: %s: the recorder was killed or still runs; requests of its last second may be missing",
 			doc.Many(int64(journals), "journal"))
 	}
 	switch n, keys := len(set.Captures()), len(set.Keys()); {
@@ -259,12 +259,12 @@ func finishParts(cmd *cobra.Command, set *recording.Set, out string, asJSON bool
 			"with one key; a gap between them has no requests", n, keys)
 	}
 	if meta.Share < 1 {
-		cli.Notef(cmd, "note: %s of the sessions were recorded: rates and reuse are those of the sample",
+		cli.Notef(cmd, "note: %s of the sessions were recorded: rates and reuse describe the sample",
 			doc.Percent(meta.Share))
 	}
 	if lost := meta.Counts.Lost(); lost > 0 {
-		cli.Notef(cmd, "warning: %s of %d passed and %s not recorded, so that rates, lengths and reuse are those "+
-			"of the rest", doc.Many(lost, "request"), lost+meta.Counts.Recorded, doc.Was(lost))
+		cli.Notef(cmd, "warning: %s of %d passed and %s not recorded, so that rates, lengths and reuse describe the "+
+			"rest", doc.Many(lost, "request"), lost+meta.Counts.Recorded, doc.Was(lost))
 		for _, o := range meta.Counts.Outcomes() {
 			if o.Lost && *o.N > 0 {
 				cli.Notef(cmd, "  %s %s", doc.Many(*o.N, "request"), o.Says)

@@ -114,9 +114,9 @@ func TestFirstMistakes(t *testing.T) {
 		{line: "capacity r.parquet --target-rate 5", code: 2, want: "reprise: r.parquet is no sweep: name the folder or sweep.json that reprise sweep -o DIR wrote\n"},
 		{line: "synth w.parquet --shared-above 1h -o x.parquet", code: 2, want: "reprise: --shared-above needs a duration above 0 and --users 2 or more: it makes the rate of several copies of the users one course\n"},
 		{line: "synth w.parquet --users 2 --shared-above 0s -o x.parquet", code: 2, want: "reprise: --shared-above needs a duration above 0 and --users 2 or more: it makes the rate of several copies of the users one course\n"},
-		{line: "replay http://127.0.0.1:1 w.parquet", code: 2, want: "reprise: too many arguments: what is \"w.parquet\"? reprise replay WORKLOAD [--url URL]\n"},
+		{line: "replay http://127.0.0.1:1 w.parquet", code: 2, want: "reprise: too many arguments: leave out \"w.parquet\": reprise replay WORKLOAD [--url URL]\n"},
 		{line: "replay w.parquet --url URL -o -", server: faultyServer(nil), code: 2, want: "reprise: results are no text: name a file for them, -o FILE.parquet\n"},
-		{line: "replay w.parquet r.parquet", code: 2, want: "reprise: too many arguments: what is \"r.parquet\"? reprise replay WORKLOAD [--url URL]\n"},
+		{line: "replay w.parquet r.parquet", code: 2, want: "reprise: too many arguments: leave out \"r.parquet\": reprise replay WORKLOAD [--url URL]\n"},
 		{line: "replay w.parquet -o", code: 2, want: "reprise: --output needs a value: --output FILE\n"},
 		{line: "replay w.parquet --rate -5 -o x.parquet", code: 2, want: "reprise: --rate: \"-5\" is not a rate or an arrival process: write 5, 300/min or gamma:5,cv=2\n"},
 		{line: "replay w.parquet --rate 0 -o x.parquet", code: 2, want: "reprise: --rate: \"0\" is not a rate or an arrival process: write 5, 300/min or gamma:5,cv=2\n"},
@@ -167,7 +167,9 @@ func TestFirstMistakes(t *testing.T) {
 		{line: "import log.jsonl -o t.parquet --tz Berlin", code: 2, want: "reprise: --tz: \"Berlin\" is no time zone: write its name, such as Europe/Berlin, America/New_York or UTC\n"},
 		{line: "bench servign --preset l4-qwen2.5-0.5b", code: 2, want: "reprise: there is no suite servign: name a YAML file, or one of concurrency-sweep, load-test, matrix, offline, server, serving, single-stream, soak\n"},
 		{line: "simulate w.parquet --preset h100 -o y.parquet", code: 2, want: "reprise: --preset: unknown preset: want one of l4-qwen2.5-0.5b, t4-llama-3.2-3b, rtx5080-llama-3.2-3b, rtx5080-llama-3.2-3b-paged, document-h100-llama-70b, roofline-8xh100-llama-70b; or the engine.yaml of reprise calibrate\n"},
-		{line: "simulate w.parquet --preset h100-llama-70b -o y.parquet", code: 2, want: "reprise: --preset: h100-llama-70b is now called document-h100-llama-70b: its figures are those of a document, 6.9 times slower than 8 × H100 can be. The bound of that hardware is roofline-8xh100-llama-70b\n"},
+		{line: "simulate w.parquet --preset h100-llama-70b -o y.parquet", code: 2, want: "reprise: --preset: " +
+			"h100-llama-70b is now called document-h100-llama-70b: its figures are a document's, 6.9 times slower " +
+			"than 8 × H100 can be. The bound of that hardware is roofline-8xh100-llama-70b\n"},
 		{line: "simulate w.parquet -o y.parquet", code: 2, want: "reprise: no engine given: --preset l4-qwen2.5-0.5b, or --costs step=5ms,kv-token=40ns,prefill-token=25us\n"},
 		{line: "sweep chat --preset l4-qwen2.5-0.5b --rates 5,2", code: 2, want: "reprise: loads must be in ascending order, since the sweep stops at saturation\n"},
 		{line: "export w.parquet -o y.json", code: 2, want: "reprise: no format given: --to takes one of mooncake, bailian, aiperf, vllm-custom, vllm-timed-trace, sglang, guidellm, inference-perf, openai-batch, blis, hf\n"},

@@ -31,7 +31,7 @@ func replayCommand() *cobra.Command {
 		Short: "Send a workload on time and measure every token of the answers",
 		Long: `Replay sends requests to an OpenAI-compatible endpoint and measures every token.
 WORKLOAD is a trace, a specification, a built-in name such as chat, or a file of prompts
-(ShareGPT, OpenAI bodies, those of vLLM, GuideLLM and AIPerf), which are sent as they
+(ShareGPT, OpenAI bodies, files of vLLM, GuideLLM and AIPerf), which are sent as they
 are. Without it, --input-tokens makes requests.
 
 The exit code is 4 if the run cannot be trusted, and 3 if it fails its --contract.` + flags.ListsBegin + `

@@ -294,7 +294,7 @@ func writePresets(cmd *cobra.Command, asJSON bool) error {
 	}
 	p.Columns([]string{"preset", "figures", "error, fitted", "all", "worst"}, rows)
 	p.Blank()
-	p.Line("", "Figures are those of the source; errors are root mean squares of logarithms, over the figures that "+
+	p.Line("", "Figures are the source's; errors are root mean squares of logarithms, over the figures that "+
 		"were fitted and over all. "+
 		"! = a warning, which stands below. Below is each row of each source with the error of simulated over "+
 		"published, in ( ) where it was not fitted. "+o.Rest)

@@ -52,8 +52,8 @@ func synthCommand() *cobra.Command {
 YAML specification, or from a built-in workload by name.` + flags.ListsBegin + `
 
 From a trace, it keeps the hit ratio of a cache of any size, reuse categories, sessions,
-lengths and bursts of arrivals; a model and a seed always give the same workload. What came
-out is measured as by "reprise fidelity", and one line says what is off. docs/synthesis.md
+lengths and bursts of arrivals; a model and a seed always give the same workload. The result
+is measured as by "reprise fidelity", and one line names the differences. docs/synthesis.md
 says how, and how --users, --speed and -n go beyond the trace.
 
 --mirror keeps every row of a trace with its time and lengths, and renames blocks, sessions
@@ -258,7 +258,7 @@ func (f *synthFlags) options(seed uint64, progress func(int64)) synth.Options {
 // sessions are whole.
 func (f *synthFlags) sessions(cmd *cobra.Command, path string, m *release.Model) (workload, error) {
 	if f.strict {
-		return nil, cli.Usagef("--strict: %s was made with noise, and what is drawn from it is not measured "+
+		return nil, cli.Usagef("--strict: %s was made with noise, and workloads drawn from it are not measured "+
 			"against the trace", path)
 	}
 	if given := cmd.Flags().Changed; given("duration") || given("users") || given("speed") {

@@ -31,7 +31,7 @@ func OpenResults(path string) (*result.File, error) {
 var fileKinds = map[string][2]string{
 	trace.Schema:         {"a trace or a workload", "reprise profile FILE describes it, reprise replay FILE sends it"},
 	result.Schema:        {"the results of a run", "reprise report FILE reads them"},
-	result.MetricsSchema: {"what was measured at the servers of a run", "reprise report reads it beside the results"},
+	result.MetricsSchema: {"the server metrics of a run", "reprise report reads it beside the results"},
 	"model/2":            {"a model of a trace", "reprise synth FILE -o w.parquet makes a workload of it"},
 	"model/1": {"a model of an earlier version",
 		"reprise synth fit makes one of the trace that this version reads, in place of FILE"},

@@ -224,7 +224,8 @@ func (s *Staged) End() error {
 	}
 	files, size, err := s.upload(func(string, time.Time) bool { return true })
 	if err != nil {
-		return fmt.Errorf("%w. What was written is in %s: run the same command again to continue, or copy it", err,
+		return fmt.Errorf("%w. The part that was written is in %s: run the same command again to continue, or copy "+
+			"it", err,
 			s.from)
 	}
 	// A journal that became results is no longer wanted there either.

@@ -19,11 +19,11 @@ var departures = []departure{
 	{"history", "", "reprise export RUNS... --to table writes the runs for tools that find changes; reprise bench " +
 		"--baseline and reprise compare --gate judge one"},
 	{"evidence", "", "reprise check, sweep, replay and report measure a server; docs/engines.md has the commands"},
-	{"pack", "", "results say the digest of their workload, its seed and the contract; compare those of the offers " +
+	{"pack", "", "results say the digest of their workload, its seed and the contract; compare the offers' results " +
 		"with reprise report"},
 	{"verify", "", "reprise report --contract judges results again"},
-	{"replay", "resume", "a broken replay is begun again; its journal, read by reprise report, has what was " +
-		"measured until then"},
+	{"replay", "resume", "a broken replay is begun again; its journal, read by reprise report, has the measurements " +
+		"until then"},
 	{"man", "", "reprise COMMAND --help-all has every flag, and docs/commands.md every command"},
 	{"fidelity", "decisions",
 		"reprise sweep --preset finds the capacity of an engine for the trace and for the workload, in virtual time"},

@@ -307,7 +307,7 @@ func Wants(least, most int, question string) cobra.PositionalArgs {
 			for i := range given {
 				given[i] = strconv.Quote(given[i])
 			}
-			return fmt.Errorf("too many arguments: what is %s? %s", strings.Join(given, " "), use)
+			return fmt.Errorf("too many arguments: leave out %s: %s", strings.Join(given, " "), use)
 		}
 		return nil
 	}

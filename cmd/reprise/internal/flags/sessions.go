@@ -92,7 +92,7 @@ func (f *SessionLoad) checkSessions(l *Load) error {
 	switch {
 	case f.Sessions > 0 && f.SessionRate != "":
 		return cli.Usagef("--sessions keeps so many live and --session-rate starts them by a process: give one; " +
-			"--set max-sessions limits those of --session-rate")
+			"--set max-sessions limits the sessions of --session-rate")
 	case f.Sessions > 0 && f.MaxSessions != 0:
 		return cli.Usagef("--set max-sessions is for --session-rate: --sessions itself is how many are live")
 	case f.SessionIdleCap != 0 && f.SessionIdleCap < 3*time.Second:

@@ -82,8 +82,8 @@ func (f *Templates) LeastUsers(fl *pflag.FlagSet, out, tier string, info dataset
 	case out == "" || out == cli.Standard:
 		return 0, cli.Usagef("--keep-templates writes a file beside the trace: give -o FILE.parquet")
 	case tier == anonymize.Partner || tier == anonymize.Public:
-		return 0, cli.Usagef("--keep-templates is not for --tier %s: its text would go beside a release that nobody "+
-			"has read; keep it with --tier %s", tier, anonymize.Internal)
+		return 0, cli.Usagef("--keep-templates is not for --tier %s: its text would go unread beside a release; "+
+			"keep it with --tier %s", tier, anonymize.Internal)
 	case !info.HasText:
 		return 0, cli.Usagef("--keep-templates: %s has no text", info.Format)
 	case f.kTemplate < 2:

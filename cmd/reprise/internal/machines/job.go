@@ -50,12 +50,12 @@ func jobReplayCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "replay WORKLOAD --shards N --start-clock TIME",
 		Short: "Print the job of a replay in shards, for kubectl or sbatch",
-		Long: `Job replay takes every flag of "reprise replay" about what is sent, to whom and when, and
+		Long: `Job replay takes every flag of "reprise replay" for requests, targets and times, and
 prints what starts it on a cluster.
 
 For Kubernetes it is a headless Service and an Indexed Job, for "kubectl apply -f -". All
 pods are wanted at once, none is replaced, and the first that fails ends the job. WORKLOAD
-is the path in a pod, below /data: the volume of --data-claim, or that of --results-claim.
+is the path in a pod, below /data: the volume of --data-claim or --results-claim.
 Results go to a folder with the job's name on the volume of --results-claim, which many
 nodes must be able to write, or in --results-bucket. Then WORKLOAD may be an object too. The
 API key is named by its Secret and never in the manifest. --merge-step prints the Job that
@@ -126,7 +126,7 @@ func register(j *job.Job, everyday, kube, kubeRest flags.Section, name, memory s
 			"the machine")
 	kube.StringVar(&j.Data, "data-claim", "",
 		"`claim` of the volume with the inputs, at /data; by default the claim of the results")
-	kubeRest.StringVar(&j.Namespace, "namespace", "", "namespace; by default that of kubectl")
+	kubeRest.StringVar(&j.Namespace, "namespace", "", "namespace; by default kubectl's")
 }
 
 // volumes says whether a job names what is a volume or a bucket of Kubernetes.

@@ -31,7 +31,7 @@ imports them on a cluster: each process takes a share of the files. --merge-step
 Job that makes one trace of all shards, the same as of one process.
 
 For Kubernetes it is an Indexed Job, for "kubectl apply -f -". LOG is the path in a pod,
-/data or below: the volume of --data-claim, or that of --results-claim. Shards go to a folder
+/data or below: the volume of --data-claim or --results-claim. Shards go to a folder
 with the job's name on the volume of --results-claim, or in --results-bucket; then LOG may be
 in a store too. All shards hash under one key, which is mounted from a Secret: the manifest
 says how to make it. A pod that is evicted is started

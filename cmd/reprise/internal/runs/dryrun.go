@@ -462,7 +462,7 @@ func (d *Plan) write(w io.Writer, o textpage.Options) error {
 		line("image tokens", "%d of %d requests, sent as text", i.Tokens, i.Requests)
 	}
 	if d.EndedByServer > 0 {
-		line("output tokens", "%d, and those of %d answers that the server ends", d.OutputTokens, d.EndedByServer)
+		line("output tokens", "%d, and the tokens of %d answers that the server ends", d.OutputTokens, d.EndedByServer)
 	} else {
 		line("output tokens", "%d", d.OutputTokens)
 	}

@@ -375,8 +375,8 @@ func (p *workloadPart) spellable(limit uint64) error {
 	}
 	most := limit / p.loop.Blocks
 	if p.loop.Rounds > 0 && uint64(p.loop.Rounds) > most {
-		return cli.Usagef("--loop: there are words for the prompts of %d rounds only; --set loop-same repeats those "+
-			"of the first", most)
+		return cli.Usagef("--loop: there are words for the prompts of %d rounds only; --set loop-same repeats the "+
+			"prompts of the first", most)
 	}
 	return nil
 }

@@ -206,8 +206,8 @@ func (f *Replay) checkVerbatim(cmd *cobra.Command) error {
 	}
 	switch {
 	case cmd.Flags().Changed("cache") && f.Servers.Cache != result.CacheCold && f.Servers.Cache != result.CacheAsIs:
-		return cli.Usagef("--cache %s makes prompts, and those of --verbatim or of a file are sent as they are: use "+
-			"--cache %s or %s", f.Servers.Cache, result.CacheCold, result.CacheAsIs)
+		return cli.Usagef("--cache %s makes prompts, and prompts of --verbatim or of a file are sent as they are: "+
+			"use --cache %s or %s", f.Servers.Cache, result.CacheCold, result.CacheAsIs)
 	case f.Workload.Loop != "" && !f.Workload.LoopSame:
 		return cli.Usagef("--verbatim sends the same text in every round: add --set loop-same")
 	case f.Workload.Start > 0 && f.Workload.Prime != flags.PrimeNone:
@@ -219,7 +219,7 @@ func (f *Replay) checkVerbatim(cmd *cobra.Command) error {
 			return cli.Usagef("--extra-body: %v", err)
 		}
 		if _, ok := extra.Get("tools"); ok {
-			return cli.Usagef("--extra-body: with --verbatim, tools are those of the source")
+			return cli.Usagef("--extra-body: with --verbatim, tools come from the source")
 		}
 	}
 	switch {

@@ -170,8 +170,8 @@ func (s *replayServers) learnWords(cmd *cobra.Command, api string) {
 		*m = before
 	default:
 		s.words = len(m.Words.Text)
-		cli.Oncef(cmd, "tokenizer: nobody named it, and the server counts %s: prompts are made of %d words that it "+
-			"counts as one token each, so that their lengths are those of the workload", off, s.words)
+		cli.Oncef(cmd, "tokenizer: not named, and the server counts %s: prompts are made of %d words that it "+
+			"counts as one token each, so that lengths are as in the workload", off, s.words)
 	}
 }
 
@@ -373,7 +373,7 @@ func (f *Replay) openServers(cmd *cobra.Command, w *trace.Trace, endpoint *clien
 	s.cache = &result.CacheDiscipline{Asked: f.Servers.Cache, Done: result.CacheNothing}
 	bases := f.Servers.Bases(f.Target.URLs)
 	if from, _ := f.Target.KeyFrom(); from == flags.DefaultKeyEnv {
-		cli.Oncef(cmd, "endpoint: the API key is that of %s", from)
+		cli.Oncef(cmd, "endpoint: the API key is from %s", from)
 		if !slices.Equal(bases, f.Target.URLs) {
 			o.APIKey = "" // nobody said that it is for other addresses
 		}
@@ -470,7 +470,7 @@ func (s *replayServers) warmUp(cmd *cobra.Command, p *workloadPart, lineage *rep
 	}
 	c := s.cache
 	c.Done, c.WarmRequests, c.WarmFailed, c.WarmEnded = result.CacheWarmPass, run.Requests, failed, run.EndedEarly
-	cli.Notef(cmd, "cache: warmed by %d requests, of which %d failed", run.Requests, failed)
+	cli.Notef(cmd, "cache: warmed by %d requests; %d of them failed", run.Requests, failed)
 	return nil
 }
 

@@ -90,8 +90,8 @@ func advised(err error, t *flags.Target) error {
 	case e.Kind == openai.KindAuth:
 		next = "Set " + flags.DefaultKeyEnv + " to the API key, or name another variable with --api-key-env"
 	case errors.Is(err, openai.ErrOverlong):
-		next = "One token was asked for. The server, or what is at this path in its place, does not keep to what is " +
-			"asked for, so nothing can be measured there"
+		next = "One token was asked for. The server, or another program at this path, does not keep to the request, " +
+			"so nothing can be measured there"
 	case errors.Is(err, context.DeadlineExceeded) && e.Kind == openai.KindTimeout && !strings.HasPrefix(e.Asked, "GET"):
 		next = "One token was asked for. See whether the server hangs, or has a long queue: --timeout says how long " +
 			"a request may take"
@@ -106,7 +106,7 @@ func advised(err error, t *flags.Target) error {
 		next = "The proxy did not answer, and the server was not asked. --set proxy=none goes without it, as do " +
 			"hosts in NO_PROXY"
 	case errors.As(err, &unknown):
-		next = "Nobody knows this host here: check the spelling of --url, and the network or VPN that it is in"
+		next = "Host not found: check the spelling of --url, and the network or VPN that it is in"
 	case e.Kind == openai.KindConnect:
 		next = "Check that the server runs and that --url names it"
 	case e.Status == http.StatusBadRequest && strings.HasPrefix(e.Asked, "GET http://"):
@@ -151,7 +151,7 @@ func Checked(cmd *cobra.Command, t *flags.Target, tok *token.Encoding) (o check.
 	options.Retries, options.Backoff = 4, 500*time.Millisecond // nothing is timed that counts
 	options.Count = func(text string) int { return len(tok.Append(nil, text)) }
 	if from, _ := t.KeyFrom(); from == flags.DefaultKeyEnv {
-		cli.Notef(cmd, "endpoint: the API key is that of %s", from)
+		cli.Notef(cmd, "endpoint: the API key is from %s", from)
 	}
 	if o.Endpoint, err = client.New(options); err != nil {
 		return o, nil, cli.Usagef("%s", strings.TrimPrefix(err.Error(), "client: "))

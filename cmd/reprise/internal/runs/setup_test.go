@@ -64,7 +64,7 @@ func TestAdvised(t *testing.T) {
 	}{
 		{client.SetupError{Asked: "GET http://gpu.example:8000/v1/models", Kind: openai.KindConnect, Failure: &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "gpu.example", IsNotFound: true}}},
 			"GET http://gpu.example:8000/v1/models: dial tcp: lookup gpu.example: no such host\n" +
-				"Nobody knows this host here: check the spelling of --url, and the network or VPN that it is in."},
+				"Host not found: check the spelling of --url, and the network or VPN that it is in."},
 		{client.SetupError{Asked: "GET http://gpu.example:8000/v1/models", Kind: openai.KindUnavailable, Status: http.StatusServiceUnavailable, Said: "Loading model"},
 			"GET http://gpu.example:8000/v1/models: HTTP 503: \"Loading model\"\n" +
 				"The server is full or still starting. Try again, or wait for it with --ready-check-timeout-sec 300."},

@@ -237,8 +237,8 @@ func (r *replayRun) measureClock() error {
 		uncertain.Round(time.Microsecond), offset.Exchanges)
 	if most := r.Shard.MaxOffset; most > 0 && off.Abs()+uncertain > most {
 		return cli.Exit(cli.Untrusted,
-			fmt.Errorf("--set max-clock-offset: the clock may be %v from that of %s, and %v is allowed: nothing was "+
-				"sent. Set the clocks, such as by chrony", (off.Abs()+uncertain).Round(time.Microsecond),
+			fmt.Errorf("--set max-clock-offset: the clock may be %v from the clock of %s, and %v is allowed: "+
+				"nothing was sent. Set the clocks, such as by chrony", (off.Abs()+uncertain).Round(time.Microsecond),
 				offset.Peer, most))
 	}
 	r.about.Shard = &result.Shard{Clock: &offset}

@@ -181,7 +181,7 @@ NAME" says which.
 A download that broke off or was interrupted stays in a file that ends in .part, and the
 same command continues it. A file appears under its own name once its checksum was right,
 and never replaces another one. One that is there already is verified and kept. Where no
-checksum is known, that of the first download is written beside the file, and every later
+checksum is known, the first download's is written beside the file, and every later
 one is held to it.
 
 Proxies are taken from HTTPS_PROXY, HTTP_PROXY and NO_PROXY. --from fetches the same file
@@ -192,7 +192,7 @@ from a copy, such as a mirror inside a firm; its checksum must be the same.`,
 	}
 	results, _ := flags.Sections(cmd.Flags(), flags.ResultsFlags)
 	results.StringVarP(&f.dir, "output", "o", ".", "`directory` for the files; created if missing")
-	results.BoolVar(&f.asJSON, "json", false, "print what was fetched as JSON")
+	results.BoolVar(&f.asJSON, "json", false, "print the fetched files as JSON")
 	results.StringVar(&f.from, "from", "", "`address` of a copy of the file, or of the folder of several")
 	results.Bool("quiet", false, "no progress")
 	return cmd
@@ -259,7 +259,7 @@ func (f *fetchFlags) run(cmd *cobra.Command, name string) error {
 	}
 	how := "checksum right"
 	if !all[0].Verified {
-		how = "no checksum was known: that of this download is in " + all[0].Path + ".sha256"
+		how = "no checksum was known: this download's is in " + all[0].Path + ".sha256"
 	}
 	did := map[bool]string{true: "was there", false: "fetched"}[present == len(all)]
 	says := []string{fmt.Sprintf("%s: %s, %s, %s", at, did, cmp.Or(size(bytes), "0 B"), how),
