@@ -2,7 +2,7 @@
 // file:line: what, and exits with 1 if anything does.
 //
 // The rules are those of `make lint` that a compiler or a linter does not know; each
-// is a function in rules.go or budget.go with the reason above it. They leave out
+// is a function in rules.go, budget.go or words.go with the reason above it. They leave out
 // tests and generated files.
 //
 // # Files
@@ -10,6 +10,7 @@
 //   - main.go: the command
 //   - rules.go: each rule: conflict markers, numbered lists, listed commands, dead code, panics
 //   - budget.go: the lines that each top-level folder may have, and what stands in the root
+//   - words.go: strings for people that do not name the thing they are about
 //   - exports.go: exported names that no other package needs
 //   - module.go: loading and type-checking the module, and who uses what
 package main

@@ -26,7 +26,8 @@ func (f fault) String() string { return f.where + ": " + f.what }
 func (m *module) check() ([]fault, error) {
 	var all []fault
 	for _, rule := range []func() ([]fault, error){m.conflictMarkers, m.numberedLists, m.listedCommands, m.lineBudgets,
-		m.deadCode, m.unusedExports, m.listedFiles, m.caughtPanics, m.longFunctions} {
+		m.deadCode, m.unusedExports, m.listedFiles, m.caughtPanics, m.longFunctions,
+		m.namedThings} {
 		faults, err := rule()
 		if err != nil {
 			return nil, err
@@ -397,7 +398,7 @@ func (m *module) listedFiles() ([]fault, error) {
 		}
 		for _, name := range files {
 			if name != "doc.go" && !named[fileStem(name)] {
-				faults = append(faults, fault{where, "the package comment does not say what is in " + name})
+				faults = append(faults, fault{where, "the package comment does not describe " + name})
 			}
 		}
 	}
