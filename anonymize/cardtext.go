@@ -192,7 +192,7 @@ func (t *cardText) sessions(s *dp.SessionStatement) {
 		s.MaxInput, s.MaxOutput))
 	if p := s.Trunks; p != nil {
 		t.fact("shared prefixes",
-			fmt.Sprintf("%d of at most %d blocks: those with a noisy count (one for each %s that has it) of "+
+			fmt.Sprintf("%d of at most %d blocks: blocks with a noisy count (one for each %s that has it) of "+
 				"at least %d", p.Selected, p.Blocks, s.Unit, p.Threshold))
 	}
 	t.section("What was counted, its part of the budget, and its noise")

@@ -119,7 +119,7 @@ const (
 
 func (p *Policy) check() error {
 	if p.Tier != Internal {
-		return fmt.Errorf("entries become rows of tier %s, and those rows of other tiers", Internal)
+		return fmt.Errorf("entries become rows of tier %s, and these become rows of other tiers", Internal)
 	}
 	if size := p.blockSize(); size < 1 || size > 1<<16 {
 		return fmt.Errorf("a block of %d tokens: want 1 to %d", size, 1<<16)

@@ -88,8 +88,8 @@ func SessionsCard(s dp.SessionStatement, of trace.Meta) Card {
 				"publication.", epsilon, s.Unit)}, risks...)
 	}
 	if s.Ledger != nil && s.Ledger.Epsilon > s.Budget.Epsilon {
-		risks = append(risks, fmt.Sprintf("This is not the only release: with those before, and refused attempts, "+
-			"ε is %.3g.", s.Ledger.Epsilon))
+		risks = append(risks, fmt.Sprintf("This is not the only release: with earlier releases and refused "+
+			"attempts, ε is %.3g.", s.Ledger.Epsilon))
 	}
 	risks = append(risks, keyRisks(of, true)...)
 	c := Card{

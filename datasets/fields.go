@@ -73,7 +73,7 @@ var fedBy = func() map[string]struct{ columns, how string } {
 		"time": {"arrival_ns", ""}, "session": {"session turn parents", ""}, "response_id": {"session parents", ""},
 		"previous_response_id": {"session parents think_ns tool_ns", ""}, "error": {"status", ""},
 		"salt":       {"blocks", "part of the keyed block ids; not kept"},
-		"prefix_key": {"blocks", "tells which prompts begin alike, where their text is redacted; not kept"},
+		"prefix_key": {"blocks", "tells which prompts share a beginning, where their text is redacted; not kept"},
 		"messages":   {"input_tokens blocks images kind", tokenised}, "prompt": {"input_tokens blocks kind", tokenised},
 		"tools": {"input_tokens blocks", tokenised}, "output": {"output_tokens output_blocks", tokenised},
 	}

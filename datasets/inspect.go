@@ -91,7 +91,7 @@ type FieldsError struct {
 }
 
 // Error does not name fields.
-func (e *FieldsError) Error() string { return "the fields are others than those asked for" }
+func (e *FieldsError) Error() string { return "the fields differ from the ones asked for" }
 
 // Nearest is the field that the absent one may be a misspelling of, or "".
 func (e *FieldsError) Nearest() string {

@@ -229,7 +229,7 @@ const (
 	noteUnasked      = "responses without their requests: only their lengths were read"
 	noteEmptyAnswer  = "responses without their requests and without usage were left out"
 	noteUnknownInput = "requests with an empty or redacted prompt, whose tokens no response counts, were left out"
-	noteBatchTimes   = "the times are those at which the responses were created: a batch has no arrivals"
+	noteBatchTimes   = "the responses' times of creation were taken: a batch has no arrivals"
 )
 
 // settle ends the reading: it decides on the times, drops what has no input and

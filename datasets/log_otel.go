@@ -69,7 +69,7 @@ var (
 		fieldAt(strings.Join(slices.Concat(spanTraces, spanIDs, spanParents), "|")+"|attributes.gen_ai.response.id", "",
 			"tells a call that was recorded twice; not kept"),
 		fieldAt("resourceSpans[].scopeSpans[].spans|scopeSpans[].spans|spans", "", "the spans, whose fields these are"),
-		fieldAt("attributes", "", "a list of keys and values; those listed here are read"),
+		fieldAt("attributes", "", "a list of keys and values; the ones listed here are read"),
 	}
 )
 

@@ -41,7 +41,7 @@ var vllmReads = []SourceField{
 	fieldAt("prompt_token_ids", "input_tokens", "counted"),
 	fieldAt("params.max_tokens|sampling_params.max_tokens", "max_tokens", ""),
 	fieldAt("params.temperature|sampling_params.temperature", "temperature", ""),
-	fieldAt("params|sampling_params", "", "sampling parameters; those listed here are read"),
+	fieldAt("params|sampling_params", "", "sampling parameters; the ones listed here are read"),
 	fieldAt("lora_request.lora_name", "adapter", ""),
 	fieldAt("lora_request", "", "its name is read"),
 	fieldAt("output", "output_tokens output_blocks", tokenised),

@@ -295,7 +295,7 @@ func (d *dynamoRequestDecoder) setBlocks(b *builder, r row.Row) error {
 	case d.blockSize == 0:
 		d.setBlockSize(int(size))
 	case int(size) != d.blockSize:
-		return row.BadAt(r, "request.replay.trace_block_size", "its blocks are of another size than those before it")
+		return row.BadAt(r, "request.replay.trace_block_size", "its blocks are of another size than earlier blocks")
 	}
 	return nil
 }

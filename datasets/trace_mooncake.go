@@ -113,7 +113,7 @@ func inSeconds(head []byte, o Options, s *Source) (bool, error) {
 		return false, nil
 	case latest-earliest > maxMooncakeGap*float64(rows):
 		return false, fault.Refuse(1, 1,
-			"the times have fractions, as seconds have, and are too far apart for seconds: "+stamp.SayUnit)
+			"the times have fractions, as seconds have, and their gaps are too long for seconds: "+stamp.SayUnit)
 	}
 	s.notes.SayOnce(noteFractions)
 	return true, nil

@@ -265,7 +265,7 @@ func traceLabSessionsFormat() Format {
 			rows.Admit(s.fields, nil)
 			s.info.HasTimes, s.info.TimeUnit, s.info.HasSessions = true, "ms", true
 			s.info.BlockSize, s.info.BlocksHashed = sharedBlock, true
-			s.notes.SayOnce("later rounds arrive without the time to serve those before them, which this format " +
+			s.notes.SayOnce("later rounds arrive without the time to serve earlier rounds, which this format " +
 				"does not record")
 			return &sessionsDecoder{rows: rows, sessions: map[string]*sessionState{}}, nil
 		},

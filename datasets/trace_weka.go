@@ -179,7 +179,7 @@ func (d *wekaDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 	case c.BlockSize < 1:
 		return dst, badIn(d.in, raw, "block_size", "block_size: want a whole number from 1")
 	case d.s.info.BlockSize != 0 && int(c.BlockSize) != d.s.info.BlockSize:
-		return dst, badIn(d.in, raw, "block_size", "its blocks are of another size than those before it")
+		return dst, badIn(d.in, raw, "block_size", "its blocks are of another size than earlier blocks")
 	case c.Scope != "" && c.Scope != "local" && c.Scope != "global":
 		return dst, badIn(d.in, raw, "hash_id_scope", "hash_id_scope: want local or global")
 	}

@@ -33,7 +33,7 @@ func (a asking) Prepare(id int64, round int32, row *trace.Request, p result.Prom
 
 func (asking) Fire(context.Context, result.Shot, *result.Result) {}
 
-// The run records how many prompts have a block too short to be told apart.
+// The run records how many prompts have a block too short to differ.
 func TestRunRecordsShortTails(t *testing.T) {
 	r := Runner{Prompter: new(tailed), Endpoint: asking{}}
 	run, err := r.Run(t.Context(), &trace.SliceReader[trace.Request]{Rows: make([]trace.Request, 5)}, new(trace.SliceWriter[result.Result]))

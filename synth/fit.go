@@ -76,7 +76,7 @@ func Fit(ctx context.Context, src trace.Reader[trace.Request], meta trace.Meta, 
 		return nil, errTooManyLabels
 	}
 	if least := leastSwapped * opts.KSwap; opts.KSwap > 1 && len(e.places) < least {
-		return nil, fmt.Errorf("%w: %d requests succeeded, and swapping among %d alike wants %d or more. "+
+		return nil, fmt.Errorf("%w: %d requests succeeded, and swapping among %d similar ones needs %d or more. "+
 			"Use synth --mirror, or --k-swap 1, which keep the rows as they are", errTooFew, len(e.places),
 			opts.KSwap, least)
 	}

@@ -64,7 +64,8 @@ func (r *mirrored) Read(rows []trace.Request) (int, error) {
 	n, err := r.src.Read(rows)
 	for i := range rows[:n] {
 		if !r.m.rename(&rows[i]) {
-			return i, fmt.Errorf("row %d: it has an id beyond those counted; mirror the same rows that were counted",
+			return i, fmt.Errorf("row %d: it has an id beyond the counted ones; mirror the same rows that were "+
+				"counted",
 				r.row)
 		}
 		r.row++

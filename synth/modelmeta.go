@@ -43,9 +43,9 @@ const privacyNote = "Not differentially private. No ids, no dates and no text of
 	"more the size of each request, its output and the gaps between requests are exchanged among at least so many " +
 	"similar requests, each for itself, and jittered, and bursts move among twice as many requests, or five times " +
 	"as many as they have. Sessions stay whole: their numbers of turns, what each turn builds on, and their user " +
-	"numbers. Each part still is one that occurred. Which requests begin alike stays as it is, and so does how long " +
-	"that is, where at least so many sessions do. The arrivals keep the counts of parts of the time that hold five " +
-	"times k_swap on average. With k_swap 1 the places are the trace's own."
+	"numbers. Each part still is one that occurred. Which requests share a beginning stays as it is, and so does " +
+	"how long that is, where at least so many sessions do. The arrivals keep the counts of parts of the time that " +
+	"hold five times k_swap on average. With k_swap 1 the places are the trace's own."
 
 // cellsNote goes with a model of histograms.
 const cellsNote = "Made of the histograms of a profile, without noise: independent lengths by category, and as " +

@@ -50,7 +50,7 @@ func (h *halfResult) Found() bool {
 // String is a line for people.
 func (h halfResult) String() string {
 	return fmt.Sprintf("who knows %d requests of one of %d in the source or not in it tells which with an AUC of "+
-		"%.3f (± %.3f; 0.5 is chance), and singles out %.1f %% of those in it and %.1f %% of those not in it",
+		"%.3f (± %.3f; 0.5 is chance), and singles out %.1f %% of its requests and %.1f %% of other requests",
 		h.Known, h.Sessions, h.AUC, 2*h.Error, 100*h.Members, 100*h.Others)
 }
 

@@ -284,7 +284,8 @@ func TestHidingOfAPage(t *testing.T) {
 func TestOpinionAndRisksOfAPage(t *testing.T) {
 	card := anonymize.Card{WP29: anonymize.WP29{SinglingOut: "No.", Linkability: "Some.", Inference: "Hardly."}, Risks: []string{"first", "second."}}
 	s := sheet{card: card, carded: true}
-	want := [][]string{{"Singling out", "Can records of one person be told apart from all others?", "No."}, {"Linkability", "Can two records of one person be found to belong together?", "Some."},
+	want := [][]string{{"Singling out", "Can records of one person be distinguished from all others?", "No."},
+		{"Linkability", "Can two records of one person be found to belong together?", "Some."},
 		{"Inference", "Can something be concluded of a person that the person did not tell?", "Hardly."}}
 	if got := s.opinion(); got.Title != "The three questions" || !reflect.DeepEqual(got.Tables[0].Rows, want) {
 		t.Errorf("%+v, want %q", got, want)

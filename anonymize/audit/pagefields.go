@@ -129,7 +129,7 @@ func (s *sheet) columns() doc.Section {
 
 const (
 	droppedFate = "dropped"
-	droppedWhy  = "It would help to tell requests apart, and a replay does without."
+	droppedWhy  = "It would help to distinguish requests, and a replay does without."
 )
 
 // became says what became of a column, and how or why.

@@ -147,7 +147,7 @@ func pointPlots(points []pointRisk) []doc.Plot {
 
 // The three questions of opinion 05/2014, and what each asks.
 var criteria = []struct{ name, question string }{
-	{"Singling out", "Can records of one person be told apart from all others?"},
+	{"Singling out", "Can records of one person be distinguished from all others?"},
 	{"Linkability", "Can two records of one person be found to belong together?"},
 	{"Inference", "Can something be concluded of a person that the person did not tell?"},
 }

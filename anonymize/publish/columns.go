@@ -47,15 +47,16 @@ var columnWords = map[string]string{
 	"max_tokens":       "limit of the answer that was asked for, tokens",
 	"temperature":      "temperature that was asked for",
 	"stream":           "whether the answer was streamed",
-	"blocks":           "chained ids of the prompt's prefix blocks: requests that begin alike begin with the same ids",
-	"output_blocks":    "the chain continued over the answer",
-	"status":           "ok, failed, cancelled or other",
-	"finish_reason":    "why the answer ended",
-	"ttft_ns":          "time to first token as recorded, nanoseconds",
-	"e2e_ns":           "time to the last token as recorded, nanoseconds",
-	"length_source":    "what the lengths are of: usage or text",
-	"reuse_source":     "what the blocks are made of: text, hashes or inferred",
-	"thread":           "conversation within the session, 0 the root",
+	"blocks": "chained ids of the prompt's prefix blocks: requests with a common beginning have the same " +
+		"first ids",
+	"output_blocks": "the chain continued over the answer",
+	"status":        "ok, failed, cancelled or other",
+	"finish_reason": "why the answer ended",
+	"ttft_ns":       "time to first token as recorded, nanoseconds",
+	"e2e_ns":        "time to the last token as recorded, nanoseconds",
+	"length_source": "what the lengths are of: usage or text",
+	"reuse_source":  "what the blocks are made of: text, hashes or inferred",
+	"thread":        "conversation within the session, 0 the root",
 }
 
 // columnsOf reads which columns a file has. card may be nil.

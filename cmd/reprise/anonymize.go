@@ -45,7 +45,7 @@ which copies and slices of the trace are known in: draw once, and share that. By
 the logs of other days add up too: --population NAME says whose users they are.
 
 The unit of privacy is a user, or a session of the source. Where the source names
-neither, tier partner counts requests whose prompts begin alike as one session; tier
+neither, tier partner counts requests whose prompts share a beginning as one session; tier
 public needs --unit session for that. Without prefix blocks both need --unit request,
 which protects requests and not people.
 

@@ -161,7 +161,7 @@ func (c carded) notes() (notes []string) {
 	}
 	if c.kSwap != "" {
 		notes = append(notes, "Its requests' sizes, outputs and gaps were swapped among at least "+
-			strconv.Quote(c.kSwap)+" alike (k_swap).")
+			strconv.Quote(c.kSwap)+" similar requests (k_swap).")
 	}
 	if c.note != "" {
 		notes = append(notes, c.note)

@@ -64,7 +64,7 @@ func countWords(card anonymize.Card) (out []string) {
 		out = append(out, line)
 	}
 	if apart {
-		out = append(out, fmt.Sprintf("counts are more than %g %% apart: the server has another tokenizer "+
+		out = append(out, fmt.Sprintf("counts differ by more than %g %%: the server has another tokenizer "+
 			"(--tokenizer) or chat template (--template auto, or its file), or adds to the prompt", anonymize.Warn))
 	}
 	return out
@@ -168,8 +168,8 @@ func gapWarnings(t anonymize.Totals) []string {
 		"that was sent (%s): their output length is the one that the source counts", gapWords(t.OutputGaps))
 	warn(t.UnknownOutputs, "have no output length: name its field with --map output_tokens=FIELD, or give replay "+
 		"--output-tokens")
-	warn(t.MessageHashes, "have hashes in place of messages: which prompts begin alike is exact, and for how many "+
-		"tokens is an estimate")
+	warn(t.MessageHashes, "have hashes in place of messages: which prompts share a beginning is exact, and for how "+
+		"many tokens is an estimate")
 	warn(t.PartlyRedacted, "have redacted messages and no count of their tokens: their lengths are of the text that "+
 		"is left, and their blocks may be equal where the prompts were not")
 	return out

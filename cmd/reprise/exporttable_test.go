@@ -74,7 +74,8 @@ func TestJournalOf(t *testing.T) {
 		}
 	}
 	_, errs, _ := reprise(t, "report", "r.parquet")
-	if want := "r.parquet is not finished: its run is still going on. Read from its journal: 3 requests. The figures are those so far.\n"; !strings.HasPrefix(errs, want) {
+	if want := "r.parquet is not finished: its run is still going on. Read from its journal: 3 requests. The " +
+		"figures are of the run so far.\n"; !strings.HasPrefix(errs, want) {
 		t.Errorf("while it is written:\n%s", errs)
 	}
 	must(t, "synth", "chat", "-n", "5", "-o", "w.parquet")

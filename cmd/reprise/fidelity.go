@@ -40,7 +40,7 @@ apply. One whose measure only the workload lacks fails. Mirrors and slices repea
 lengths of their trace: compare them with --max copies=off.
 
 Checks and their limits, which --max changes. Of fewer than 5,000 requests a figure tells
-less, by one over the root of their number: limits change to those in brackets, of 100.
+less, by one over the root of their number: limits change to the ones in brackets, of 100.
 ` + cli.HelpList(fidelity.MeasureNames(), 24, func(name string) (string, string) {
 			limit, ok := limits[name]
 			switch {

@@ -408,7 +408,7 @@ func (f *importFlags) timed(src *datasets.Source) (trace.EntryReader, string, er
 	case f.arrivals == "" && f.anyTimes:
 		f.arrivals = "constant:1"
 	case info.SessionTimes && f.arrivals == "":
-		return nil, "", cli.Usagef("%s %w but those from the start of each session: give the arrivals of sessions, "+
+		return nil, "", cli.Usagef("%s %w but times from the start of each session: give the arrivals of sessions, "+
 			"such as --arrivals poisson:2", info.Format, errNoTimes)
 	case f.arrivals == "":
 		return nil, "", cli.Usagef("%s %w: give the arrivals of sessions, such as --arrivals poisson:2",

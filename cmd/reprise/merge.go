@@ -182,7 +182,7 @@ func mergeHistograms(cmd *cobra.Command, paths []string, out string, asJSON bool
 			doc.Many(requests, "request"), doc.Many(int64(len(paths)), "file")),
 		fmt.Sprintf("note: a value is known to within %s, in each file and in this one, as the buckets are the same",
 			doc.Percent(profile.BucketError)),
-		"note: reuse and gaps between requests are those within each source: a cache that all share is seen only in "+
+		"note: reuse and gaps between requests are within each source: a cache that all share is seen only in "+
 			"one trace of all, by merge and profile")
 	return nil
 }
@@ -255,8 +255,8 @@ func finishParts(cmd *cobra.Command, set *recording.Set, out string, asJSON bool
 		cli.Notef(cmd, "note: %d recordings, each with a key of its own: no prefix and no session is shared between "+
 			"two of them (record --key-file would); a gap between them has no requests", n)
 	case n > 1:
-		cli.Notef(cmd, "note: %d recordings with %d keys: users, sessions and prefixes are shared only between those "+
-			"with one key; a gap between them has no requests", n, keys)
+		cli.Notef(cmd, "note: %d recordings with %d keys: users, sessions and prefixes are shared only between "+
+			"recordings with one key; a gap between them has no requests", n, keys)
 	}
 	if meta.Share < 1 {
 		cli.Notef(cmd, "note: %s of the sessions were recorded: rates and reuse describe the sample",

@@ -229,8 +229,8 @@ func (f *recordFlags) options(cmd *cobra.Command) (record.Options, anonymize.Pol
 		return o, p, cli.Usagef("--block-size: want 1 to %d tokens", 1<<16)
 	}
 	if rel, err := filepath.Rel(f.out, f.keyFile); f.keyFile != "" && err == nil && filepath.IsLocal(rel) {
-		return o, p, cli.Usagef("--key-file %s is inside -o %s: keep the key apart, so that who gets the parts "+
-			"does not get it", f.keyFile, f.out)
+		return o, p, cli.Usagef("--key-file %s is inside -o %s: keep the key elsewhere, so that a reader of the "+
+			"parts does not get it", f.keyFile, f.out)
 	}
 	if info, err := os.Stat(f.out); err == nil && !info.IsDir() {
 		return o, p, cli.Usagef("-o %s is a file: name a folder", f.out)

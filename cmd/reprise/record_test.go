@@ -286,7 +286,8 @@ func TestRecordKeyFile(t *testing.T) {
 		t.Helper()
 		_, said, _ := reprise(t, "merge", "--finish", "traces", "-o", "t.parquet", "--overwrite")
 		for _, want := range []string{"note: 2 recordings with one key: users, sessions and prefixes go on from one to the next; a gap between them has no requests\n",
-			"note: 3 recordings with 2 keys: users, sessions and prefixes are shared only between those with one key; a gap between them has no requests\n"} {
+			"note: 3 recordings with 2 keys: users, sessions and prefixes are shared only between recordings with " +
+				"one key; a gap between them has no requests\n"} {
 			if strings.Contains(said, want) {
 				said = ""
 			}
@@ -456,7 +457,8 @@ func TestRecordRefuses(t *testing.T) {
 		"--upstream http://u:p@a -o x":        "--upstream: a URL with a password would be in the list of processes; clients send their own credentials",
 		"--upstream http://a -o x --sample 0": "--sample: want a share above 0 and at most 1, such as 10%",
 		"--upstream http://a -o x --set listen-cert=c": "--set listen-cert and --set listen-key go together",
-		"--upstream http://a -o x --key-file x/k":      "--key-file x/k is inside -o x: keep the key apart, so that who gets the parts does not get it",
+		"--upstream http://a -o x --key-file x/k": "--key-file x/k is inside -o x: keep the key elsewhere, so " +
+			"that a reader of the parts does not get it",
 	} {
 		_, errs, code := reprise(t, append([]string{"record"}, strings.Fields(args)...)...)
 		if code != cli.Usage || !strings.HasPrefix(errs, "reprise: "+want) {

@@ -143,7 +143,8 @@ func TestImportHashedAndCounted(t *testing.T) {
 	}{
 		"hashes": {func(i int) string {
 			return fmt.Sprintf(`[{"role":"system","content":"%064x"},{"role":"user","content":"%064x"}]`, 7, 100+i)
-		}, []string{"12 of 12 requests have hashes in place of messages: which prompts begin alike is exact, and for how many tokens is an estimate"}, "Hit ratio, steady"},
+		}, []string{"12 of 12 requests have hashes in place of messages: which prompts share a beginning is exact, " +
+			"and for how many tokens is an estimate"}, "Hit ratio, steady"},
 		"counts": {func(int) string { return "[]" }, []string{
 			"12 of 12 requests have the input length that the source counts, since their text differs from the text that was sent (empty: 12): no prefix blocks are made of it",
 			"12 of 12 requests have prefix blocks that are inferred from cached tokens, sessions and tools: hit ratios are estimates, and profile prints beside them what the server measured, if it did",

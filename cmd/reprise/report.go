@@ -575,7 +575,7 @@ func journalOf(cmd *cobra.Command, path string) (string, error) {
 	state, next := "its run ended early", "To run it whole, delete the journal and repeat its command."
 	switch last, err := result.LastWritten(name); {
 	case errors.Is(err, result.ErrRunning):
-		state, next = "its run is still going on", "The figures are those so far."
+		state, next = "its run is still going on", "The figures are of the run so far."
 	case err == nil:
 		state = "its run ended at " + last.Format(time.DateTime)
 	}

@@ -252,7 +252,8 @@ func beginNoisy(cmd *cobra.Command, f *flags.Release, path string,
 		case errors.Is(err, synth.ErrNoUnit):
 			why := "use --unit request to protect requests instead"
 			if t.Meta.BlockSize > 0 {
-				why = "use --unit session to protect requests whose prompts begin alike together, or --unit request"
+				why = "use --unit session to protect requests whose prompts share a beginning together, or --unit " +
+					"request"
 			}
 			return ledger, entry, cli.Usagef("%v; %s", err, why)
 		case err != nil:

@@ -158,6 +158,6 @@ func rooflineLlama() Preset {
 	if err != nil {
 		return Preset{}
 	}
-	p.About += " Step budget and sequences are those assumed for the document's."
+	p.About += " Step budget and sequences are as assumed for the document's."
 	return p
 }

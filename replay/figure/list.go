@@ -47,7 +47,7 @@ var (
 			"output_source_rows says how many of each.", Formula: "Σ output ÷ duration"}
 	ErrorRate = &Subject{Name: "error_rate", Label: "errors", Unit: Share, Better: Lower,
 		defined: []string{"error_share"}, also: []string{"error_share", "errors"},
-		Definition: "Failed requests; unfinished ones count as failed, those cancelled on purpose do not count.",
+		Definition: "Failed requests; unfinished ones count as failed, ones cancelled on purpose do not count.",
 		Formula:    "failed ÷ (succeeded + failed)"}
 	Goodput = &Subject{Name: "goodput", Label: "goodput", Unit: Share, Better: Higher,
 		also: []string{"goodput_share", "attainment"},

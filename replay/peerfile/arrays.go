@@ -172,7 +172,7 @@ func (a *arrays) fill(row *result.Result, i int, begin float64, due, embeddings 
 // What files with arrays lack.
 const (
 	lacksClient = "whether the client was stalled or ran out of CPU"
-	lacksDue    = "when requests were due: latencies from the schedule are those from sent, and the send lag " +
+	lacksDue    = "when requests were due: latencies from the schedule count from sent, and the send lag " +
 		"is not known"
 	lacksClasses = "why requests failed, but for a text that is not read"
 	lacksStarts  = "when requests were sent: the duration is the tool's own, and there is nothing over time"

@@ -118,9 +118,9 @@ var latencyDefinitions = []Definition{
 
 var loadDefinitions = []Definition{
 	{"rows, succeeded, failed, cancelled, not_sent, warm_up, cool_down, beyond", "count",
-		"Requests by how they ended. Failed are those with an error or without an end; cancelled those hung up on " +
-			"purpose, as in the trace; warm-up and cool-down are sent before and after the part that is measured, " +
-			"and further rows; beyond are those due after the duration that was asked for.",
+		"Requests by how they ended. Failed ones have an error or no end; cancelled ones were hung up on purpose, " +
+			"as in the trace; warm-up and cool-down are sent before and after the part that is measured, and " +
+			"further rows; beyond are those due after the duration that was asked for.",
 		"rows = succeeded + failed + cancelled + not sent", none, ""},
 	{"errors", "count; share", "Failed requests by their class, from a closed list.", "n ÷ (succeeded + failed)",
 		none, ""},
@@ -146,7 +146,7 @@ var loadDefinitions = []Definition{
 		"goodput.from_sent.requests_per_s goodput.from_sent.share goodput.from_sent.requests " +
 			"goodput.from_due.requests_per_s goodput.from_due.share goodput.from_due.requests",
 		"requests.succeeded requests.failed"},
-	{"run.drift", "ns", "How far a causal run moved the turns that follow others, which wait for the end of those " +
+	{"run.drift", "ns", "How far a causal run moved the turns that follow others, which wait for the end of these " +
 		"and a think or tool time. Below zero, the server was faster than in the source.",
 		"due − recorded ÷ speed", "run.drift.*_ns", ""},
 	ofFigure(figure.InFlight, "in_flight.mean", "requests.rows"),

@@ -54,8 +54,8 @@ var outcomeFields = []numberField{
 	{"tokens.prompt_error.compared_rows, tokens.output_miss.compared_rows", "rows",
 		"Successful requests whose count could be compared with the wanted one."},
 	{"tokens.prompt_error.more_rows, tokens.output_miss.more_rows", "rows",
-		"Of these, those with more tokens than wanted."},
-	{"tokens.prompt_error.fewer_rows, tokens.output_miss.fewer_rows", "rows", "Of these, those with fewer."},
+		"Of these, requests with more tokens than wanted."},
+	{"tokens.prompt_error.fewer_rows, tokens.output_miss.fewer_rows", "rows", "Of these, requests with fewer."},
 	{"tokens.prompt_error.wanted_tokens, tokens.output_miss.wanted_tokens", "tokens",
 		"Wanted number of them together."},
 	{"tokens.prompt_error.sum_abs_tokens, tokens.output_miss.sum_abs_tokens", "tokens",
@@ -163,7 +163,7 @@ var settingFields = []numberField{
 	{"run.selection.sample.measures.*.whole, run.selection.sample.measures.*.sample", "as stated beside it",
 		"A figure of the whole and of its sample."},
 	{"run.selection.sample.measures.*.distance", "as stated beside it",
-		"How far the two are apart, as a fidelity report counts it."},
+		"How far the two differ, as a fidelity report counts it."},
 	{"run.selection.loop.rounds", "rounds",
 		"How often the workload was to be played; 0 is as often as the duration has."},
 	{"run.selection.loop.period_ns", "ns", "From the beginning of one round to the beginning of the next."},
@@ -280,7 +280,7 @@ var clientFields = []numberField{
 			"server counts nothing it is 0, or the given number, see run.template_overhead_unknown."},
 	{"run.template_by_api.*.before_tokens, run.template_by_api.*.after_tokens", "tokens",
 		"How many of these stand before a prompt, and how many after it; run.template_by_api.*.found says how the " +
-			"two were told apart."},
+			"two were distinguished."},
 	{"run.wire.dials", "connections", "Connections that were opened, unneeded ones included."},
 	{"run.wire.dials_max_minute", "connections", "The most of them in any one minute to one server."},
 	{"run.wire.waited", "requests",
@@ -294,7 +294,7 @@ var clientFields = []numberField{
 }
 
 var sendingFields = []numberField{
-	{"run.requests", "requests", "Requests that were sent, those outside the measured window included."},
+	{"run.requests", "requests", "Requests that were sent, also outside the measured window."},
 	{"run.excluded", "rows", "Rows of the workload that were left out since they failed in the source."},
 	{"run.unprepared", "rows", "Rows for which no prompt could be made."},
 	{"run.not_sent", "requests", "Requests that were due after an early end."},
@@ -303,7 +303,7 @@ var sendingFields = []numberField{
 		"number", "A session that had requests left when the run ended, in its round and its play."},
 	{"run.skipped", "turns", "Turns that were not sent since a turn before failed or was skipped."},
 	{"run.read_late", "rows", "Rows that were due before they could be read, since too many waited for their parents."},
-	{"run.short_tails", "blocks", "Partial blocks too short to be told apart."},
+	{"run.short_tails", "blocks", "Partial blocks too short to differ."},
 	{"run.max_in_flight", "requests", "Most requests in flight at once."},
 	{"run.held_back", "requests", "Requests that waited at the limit of requests in flight."},
 	{"run.planned_ns", "ns", "From the first to the last due time."},
@@ -362,7 +362,7 @@ var impossibleFields = []numberField{
 
 var threadFields = []numberField{
 	{"run.thread.threaded", "turns", "Turns whose prompt holds the server's own reply."},
-	{"run.thread.assumed", "turns", "Of these, those for which only lengths say that the reply stands there."},
+	{"run.thread.assumed", "turns", "Of these, turns for which only lengths say that the reply stands there."},
 	{"run.thread.apart", "turns", "Turns that do not go on from a parent's reply."},
 	{"run.thread.no_reply", "turns", "Turns whose parent has no reply to repeat."},
 	{"run.thread.no_room", "turns", "Turns whose parent's text did not fit in memory."},

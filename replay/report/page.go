@@ -393,7 +393,7 @@ func workload(s *Summary) factGroup {
 	}
 	g.add("Skipped rows", positive(int(r.Excluded), "row"), "failed in the source")
 	g.add("Skipped turns", positive(int(r.Skipped), "turn"), "a turn before failed")
-	g.add("Short tails", positive(int(r.ShortTails), "partial block"), "too short to be told apart")
+	g.add("Short tails", positive(int(r.ShortTails), "partial block"), "too short to differ")
 	return g
 }
 

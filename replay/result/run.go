@@ -196,7 +196,7 @@ type Sending struct {
 	// due before they could be read, since too many rows waited for their parents
 	ReadLate      int64  `json:"read_late"`
 	Drift         *Drift `json:"drift"`           // of the turns of a causal run; null where none was sent
-	ShortTails    int64  `json:"short_tails"`     // partial blocks too short to be told apart
+	ShortTails    int64  `json:"short_tails"`     // partial blocks too short to differ
 	MaxInFlight   int    `json:"max_in_flight"`   // highest seen
 	InFlightLimit int    `json:"in_flight_limit"` // 0 is none
 	HeldBack      int64  `json:"held_back"`       // requests that waited at the limit

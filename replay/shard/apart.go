@@ -27,7 +27,7 @@ func Apart(shards []result.SentShard) (says []string) {
 		peers[c.Peer] = true
 	}
 	if measured > 0 && len(peers) == 1 {
-		says = append(says, fmt.Sprintf("Clocks: at most %v apart, uncertainty included (%d of %d shards "+
+		says = append(says, fmt.Sprintf("Clocks: differ by at most %v, uncertainty included (%d of %d shards "+
 			"measured theirs)", (high-low).Round(time.Microsecond), measured, len(shards)))
 	}
 	if n, most := result.StartedApart(shards); n > 0 {

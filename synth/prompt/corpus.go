@@ -77,7 +77,8 @@ func ReadCorpus(e *token.Encoding, r io.Reader) (*Text, CorpusInfo, error) {
 	t.corpus.tokens = len(t.lex.ids) - len(words.Text)
 	info.Tokens, info.Pieces = int64(t.corpus.tokens), len(t.corpus.starts)
 	if info.Pieces == 0 {
-		return nil, info, errors.New("the corpus has no words that the tokenizer encodes apart from their neighbours")
+		return nil, info, errors.New("the corpus has no words that the tokenizer encodes separately from their " +
+			"neighbours")
 	}
 	if !t.holds(e) {
 		return nil, info, errors.New("this tokenizer cannot split a corpus at its words: use prompts of words " +

@@ -24,8 +24,8 @@ type numbering struct {
 }
 
 // errSparse refuses ids that take a map without bound.
-var errSparse = errors.New("the trace has more distinct blocks than are kept apart, and their ids are far larger " +
-	"than their number: reprise slice TRACE -o NEW numbers them anew")
+var errSparse = errors.New("the trace has too many distinct blocks for ids that are so far above their number: " +
+	"reprise slice TRACE -o NEW numbers them anew")
 
 // beyond tells whether blocks were seen that have no number of their own.
 func (n *numbering) beyond() bool { return n.later > 0 }

@@ -93,8 +93,8 @@ var pageDefinitions = map[string][]definition{
 		{"top prefix", "", "A chain of blocks that at least two prompts begin with, as long as it can be: every " +
 			"longer one begins fewer prompts. It is named by the number of its last block.", ""},
 		{"saved tokens", "tokens",
-			"What a cache that keeps the prefix saves. Prefixes that begin alike save the same tokens, so these do " +
-				"not add up.", "(requests − 1) · tokens"},
+			"What a cache that keeps the prefix saves. Prefixes with a common beginning save the same tokens, so " +
+				"these do not add up.", "(requests − 1) · tokens"},
 		{"its own", "tokens", "The part of them that no shorter prefix saves. Over all prefixes these add up to all " +
 			"hit tokens.", "(requests − 1) · tokens beyond the shorter prefix"},
 	},

@@ -61,7 +61,7 @@ func TestPageSaysDispersion(t *testing.T) {
 		idc  []profile.IDC
 		tick []profile.IDC
 	}{
-		"Over windows of 1 s and of 60 s alike the counts are burstier than a Poisson process (IDC 2 and 9).": {
+		"Over windows of 1 s and of 60 s the counts are burstier than a Poisson process (IDC 2 and 9).": {
 			rate: 2, idc: []profile.IDC{idc(0.1, 999, 1, false), idc(1, 99, 2, false), idc(60, 10, 9, false), idc(300, 9, 80, false)}},
 		"Over windows of 10 s the counts are more regular than a Poisson process (IDC 0.1), over windows of 60 s " +
 			"burstier than one (IDC 4).": {

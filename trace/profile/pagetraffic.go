@@ -170,7 +170,7 @@ func (h *sheet) sayIDC() string {
 		return fmt.Sprintf("Over windows of %s the counts are %s a Poisson process (IDC %s).",
 			lasting(first.WindowS), near, figure(*first.IDC))
 	case near == far:
-		return fmt.Sprintf("Over windows of %s and of %s alike the counts are %s a Poisson process (IDC "+
+		return fmt.Sprintf("Over windows of %s and of %s the counts are %s a Poisson process (IDC "+
 			"%s and %s).",
 			lasting(first.WindowS), lasting(last.WindowS), near, figure(*first.IDC), figure(*last.IDC))
 	}

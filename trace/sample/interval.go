@@ -76,7 +76,7 @@ func (i *Interval) Half() float64 {
 // Why there is no interval.
 const (
 	lacksValues = "too few values"
-	lacksRest   = "the runs are too short: values that follow each other are too much alike"
+	lacksRest   = "the runs are too short: values that follow each other are too similar"
 )
 
 const (

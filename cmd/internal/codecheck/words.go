@@ -12,8 +12,8 @@ import (
 
 // nameless are words that stand in a sentence in place of the name of a thing, so that its reader
 // has to look back for it. "What" with a capital letter begins questions and headings too.
-var nameless = regexp.MustCompile(`\b([Tt]hose\s(that|of|which|whose)|(of|that)\s(which|of)|nobody|` +
-	`what\s(is|was|came|comes|follows))\b`)
+var nameless = regexp.MustCompile(`\b([Tt]hose\s(that|of|which|whose|at|before|for|from|in|not|with)|` +
+	`(of|that)\s(which|of)|nobody|alike|what\s(is|was|came|comes|follows))\b`)
 
 // shortWords are the bytes that a key, a name or a piece of syntax may have.
 const shortWords = 25

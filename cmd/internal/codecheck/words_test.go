@@ -12,6 +12,8 @@ func TestNamedThings(t *testing.T) {
 		`"latencies of those that succeeded"`:                                      true,
 		`"Those of one session begin at once"`:                                     true,
 		`"%d requests were sent, of which %d failed"`:                              true,
+		`"its blocks are larger than those before it"`:                             true,
+		`"requests that begin alike are one session"`:                              true,
 		`"the API key is that of the other server"`:                                true,
 		`"delete the key: nobody needs it"`:                                        true,
 		`"the ratio to what was measured"`:                                         true,
@@ -20,6 +22,7 @@ func TestNamedThings(t *testing.T) {
 		`"the pieces are joined " + short + "over a name: of which"`:               true,
 		`"a call in a sum: " + strings.ToUpper("inside it, it is that of a call")`: true,
 		`"latencies of successful requests"`:                                       false,
+		`"the gaps of those requests are known"`:                                   false, // it names the thing
 		`"What is taken as public, and not protected"`:                             false, // a heading
 		`"fields.that of which"`:                                                   false, // too short for a sentence
 		`"those-that-have-no-space-between-them"`:                                  false,

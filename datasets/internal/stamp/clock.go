@@ -306,9 +306,9 @@ func (c *Clock) fromNumber(s Stamp) (time.Time, string) {
 	if c.Told == 0 {
 		switch u := EpochUnit(s.Whole); {
 		case c.epoch && u != c.unit, !c.epoch && s.Whole >= 1e9 && !c.goesOn(s.Whole):
-			return time.Time{}, "its time is in another unit than those before it; if it is not, " + SayUnit
+			return time.Time{}, "its time is in another unit than earlier times; if it is not, " + SayUnit
 		case !c.Fractions && s.Nano != 0:
-			return time.Time{}, "its time has a fraction, unlike those before it; " + SayUnit
+			return time.Time{}, "its time has a fraction, unlike earlier times; " + SayUnit
 		}
 	}
 	if s.Whole >= math.MaxInt64/int64(c.unit) {

@@ -120,9 +120,10 @@ func TestWhatAClockRefuses(t *testing.T) {
 		why  string
 		want string
 	}{
-		"of another unit":   {&relative, "1760000000", "its time is in another unit than those before it; if it is not, " + say, ""},
+		"of another unit": {&relative, "1760000000", "its time is in another unit than earlier times; if it is " +
+			"not, " + say, ""},
 		"nearly so":         {&relative, "999999999", "", "1970-01-12T13:46:39.999Z"},
-		"a fraction":        {&relative, "5.5", "its time has a fraction, unlike those before it; " + say, ""},
+		"a fraction":        {&relative, "5.5", "its time has a fraction, unlike earlier times; " + say, ""},
 		"too large":         {&largest, "9223372036", "its time is too large for the unit", ""},
 		"nearly too large":  {&largest, "9223372035", "its time is outside the years 1970 to 2200", ""},
 		"the last year":     {&largest, "7289654399", "", "2200-12-31T23:59:59Z"},

@@ -111,7 +111,7 @@ func Readable(t *testing.T, name string, html []byte) {
 	}
 	for _, plot := range plotted.FindAll(html, -1) {
 		if !spoken.Match(plot) {
-			t.Errorf("%s: a plot has no text for those who do not see it: %s", name, plot)
+			t.Errorf("%s: a plot has no text for readers who do not see it: %s", name, plot)
 		}
 	}
 	data := plotData.FindSubmatch(html)

@@ -40,7 +40,7 @@ func (f *Judge) Register(cmd *cobra.Command) {
 	judgement.StringVar(&f.SLO, "slo", "",
 		"objectives that a request must meet to count as goodput, such as ttft:200ms,tpot:50ms,e2e:5s")
 	resultsRest.StringSliceVar(&f.By, "by", nil,
-		"tell requests apart by a `column`, such as user, adapter, class, turn or status; repeatable")
+		"split requests by a `column`, such as user, adapter, class, turn or status; repeatable")
 	f.Trust.Register(cmd)
 	f.Contract.Register(cmd)
 	judgementRest.StringVar(&f.Definitions, "definitions", OwnDefinitions,

@@ -86,7 +86,7 @@ func (f *Load) Lineage(cmd *cobra.Command, open func() (trace.Reader[replay.Turn
 		}
 		return nil, f.noSpeedWithRate()
 	}
-	cli.Notef(cmd, "causal: %d turns wait for those before them and a think or tool time; --open-loop sends at "+
+	cli.Notef(cmd, "causal: %d turns wait for earlier turns and a think or tool time; --open-loop sends at "+
 		"recorded times", l.Timed())
 	if n := l.Backward(); n > 0 {
 		cli.Notef(cmd, "%d parents stand below their turns in the file and are not waited for", n)

@@ -158,7 +158,7 @@ func (f *Target) Options() (o client.Options, err error) {
 		}
 		if err != nil || err2 != nil {
 			return o, cli.Usagef("--set template-tokens: %s is no number of tokens: write it as 12, or as 5+7 for "+
-				"those before a prompt and after it", quantity.Quote(f.template))
+				"tokens before a prompt and after it", quantity.Quote(f.template))
 		}
 		o.TemplateTokens = trace.Ptr(int(n + m))
 	}
