@@ -241,8 +241,7 @@ func (f *sweepFlags) register(cmd *cobra.Command) {
 		"leave the first requests of a level out of its figures: a number or a `span`. Default: 10s, in an open loop "+
 			"at least 50 requests; longer with --precision")
 	ladder.ShareVar(&f.precision, "precision", 0,
-		"add runs to each level until its interval is within this share, such as 5%, and search for the highest load "+
-			"with an interval; 0 makes one run of a level")
+		"add runs to each level until its interval is within this share, such as 5%; 0 makes one run of a level")
 	ladderRest.Int64Var(&f.budget, "level-budget", 50_000, "")
 	ladderRest.BoolVar(&f.noConfirm, "no-confirm", false, "do not confirm the highest load by a second run")
 	ladder.DurationVar(&f.sustain, "sustain", 300*time.Second,

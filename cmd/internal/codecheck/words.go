@@ -5,7 +5,6 @@ import (
 	"go/ast"
 	"go/token"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -18,17 +17,10 @@ var nameless = regexp.MustCompile(`\b([Tt]hose\s(that|of|which|whose|at|before|f
 // shortWords are the bytes that a key, a name or a piece of syntax may have.
 const shortWords = 25
 
-// notYetNamed begin the names of files whose strings the rule does not hold yet.
-var notYetNamed = []string{"cmd/reprise/bench", "cmd/reprise/capacity", "cmd/reprise/rounds", "replay/bench/",
-	"replay/compare/"}
-
 // namedThings finds strings for people that do not name the thing they are about: messages, help
 // and definitions, each put together from its pieces.
 func (m *module) namedThings() (faults []fault, err error) {
 	for _, f := range m.files {
-		if slices.ContainsFunc(notYetNamed, func(begin string) bool { return strings.HasPrefix(f.name, begin) }) {
-			continue
-		}
 		part := map[ast.Expr]bool{} // expressions that a longer one has taken in
 		ast.Inspect(f.ast, func(n ast.Node) bool {
 			e, ok := n.(ast.Expr)

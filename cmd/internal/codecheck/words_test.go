@@ -1,7 +1,6 @@
 package main
 
 import (
-	"slices"
 	"testing"
 )
 
@@ -37,18 +36,5 @@ func TestNamedThings(t *testing.T) {
 		if want && faults[0].where != "a/a.go:7" {
 			t.Errorf("%s: at %s", text, faults[0].where)
 		}
-	}
-}
-
-// A file whose strings are not held yet is left out.
-func TestNamesNotHeldYet(t *testing.T) {
-	text := "package bench\n\nvar _ = \"latencies of those that succeeded\"\n"
-	faults, err := moduleOf(t, map[string]string{"replay/bench/a.go": text, "replay/benchmark/a.go": text}).namedThings()
-	var where []string
-	for _, f := range faults {
-		where = append(where, f.where)
-	}
-	if err != nil || !slices.Equal(where, []string{"replay/benchmark/a.go:3"}) {
-		t.Errorf("%v, %v; want the file beside the folder alone", faults, err)
 	}
 }
