@@ -140,7 +140,8 @@ func TestFitSaysWhatIsWrong(t *testing.T) {
 	for i := range few {
 		few[i] = trace.Request{ArrivalNS: int64(i), InputTokens: 5}
 	}
-	const short = "the trace is too short: 49 requests succeeded, and swapping among 10 similar ones needs 50 or more. Use synth --mirror, or --k-swap 1, which keep the rows as they are"
+	const short = "the trace is too short: 49 requests succeeded, and swapping among 10 similar ones needs 50 or " +
+		"more. Use synth --mirror, or --k-swap 1, which keep the rows as they are"
 	if _, err := Fit(t.Context(), cloned(few), trace.Meta{}, FitOptions{}); !errors.Is(err, errTooFew) || err.Error() != short {
 		t.Errorf("49 requests: %v", err)
 	}

@@ -19,7 +19,8 @@ const alikeOrder = 1024
 // multidimensional k-anonymity", ICDE 2006).
 //
 // The first dimension is the order of requests. Of more than alikeOrder points, those of so many count as its whole, so
-// that the cells of a long trace are as wide in all else as those of each of its parts: cut as finely in both, one would
+// that the cells of a long trace are as wide in all else as those of each of its parts: cut as finely in both, one
+// would
 // be exchanged with its like in all but the hour.
 func mondrian(points []point, k int) [][]point {
 	var cells [][]point

@@ -77,8 +77,10 @@ func TestInstantsOfTheSource(t *testing.T) {
 			expected(12)), "9 instants of 12 equal the source's to the nanosecond")},
 		"fifteen of them were left out": {source, trace.Meta{}, release(12, 15, 4), failed(fig(12, 4,
 			expected(12)), "4 instants of 12 equal the source's to the nanosecond")},
-		"more than that": {source[:20], trace.Meta{}, release(12, 16, 3), passed(fig(12, 0, expected(12)), "instants of the source do not come out, and no times lie near them")},
-		"nine rows":      {source, trace.Meta{}, release(9, 0, 8), inconclusive(fig(9, 8, expected(9)), "9 rows are too few to tell times by")},
+		"more than that": {source[:20], trace.Meta{}, release(12, 16, 3), passed(fig(12, 0, expected(12)),
+			"instants of the source do not come out, and no times lie near them")},
+		"nine rows": {source, trace.Meta{}, release(9, 0, 8), inconclusive(fig(9, 8, expected(9)), "9 rows "+
+			"are too few to tell times by")},
 		"ten rows": {source, trace.Meta{}, release(10, 0, 9), failed(fig(10, 9,
 			expected(10)), "9 instants of 10 equal the source's to the nanosecond")},
 		"twelve, of which chance explains 0.95": {dense, trace.Meta{Capture: declared}, denseRelease(12),

@@ -191,7 +191,8 @@ func TestCompareEndpoints(t *testing.T) {
 			t.Errorf("%s: %d rows, seed %s, cache %+v", side, r.Rows(), r.Run.Seed, r.Run.Cache)
 		}
 	}
-	if out, _, code := reprise(t, "compare", dir, "--trust", "max-errors=off,max-cpu=0.000001"); code != cli.Untrusted || !strings.Contains(out, "runs are not trustworthy") {
+	if out, _, code := reprise(t, "compare", dir, "--trust", "max-errors=off,max-cpu=0.000001"); code != cli.Untrusted || !strings.Contains(out,
+		"runs are not trustworthy") {
 		t.Errorf("code %d\n%s", code, out)
 	}
 }

@@ -126,7 +126,8 @@ func TestHelpExamples(t *testing.T) {
 				line += " --max-requests 20 --url " + server
 			}
 			if cmd.Name() == "compare" && strings.Contains(line, "--url-a") {
-				line = strings.NewReplacer("http://old:8000", server, "http://new:8000", server).Replace(line) + " --requests 20 --rounds 1 --rest 0s"
+				line = strings.NewReplacer("http://old:8000", server, "http://new:8000", server).Replace(line) +
+					" --requests 20 --rounds 1 --rest 0s"
 			}
 			args, ok := strings.CutPrefix(line, "reprise ")
 			if !ok {

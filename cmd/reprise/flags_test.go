@@ -67,12 +67,19 @@ func TestEveryNumberIsRefusedWell(t *testing.T) {
 // What a person gets for a mistake on the command line, and what is taken.
 func TestMistakesOnTheCommandLine(t *testing.T) {
 	for args, want := range map[string]string{
-		"replay w.parquet --concurency 5":                           "reprise: unknown flag: --concurency: did you mean --concurrency?\nRun with --help for how to use it.\n",
-		"replay w.parquet -n 5":                                     "reprise: unknown flag: -n: did you mean --max-requests?\nRun with --help for how to use it.\n",
-		"replay chat --ignore-eos off":                              "reprise: a switch takes its value behind an equals sign, such as --quiet=false\nRun with --help for how to use it.\n",
-		"replay chat --api-key sk-1":                                "reprise: unknown flag: --api-key: no flag takes the key itself, which others could read. Put it into OPENAI_API_KEY, or name its variable with --api-key-env\nRun with --help for how to use it.\n",
-		"replay chat --url http://x --api-key-env sk-1":             "reprise: --api-key-env: no environment variable of that name is set; it takes the name of a variable, such as MY_KEY, and never the secret itself\nRun with --help for how to use it.\n",
-		"replay chat --url http://x --api-key-env NO_KEY":           "reprise: --api-key-env: the environment variable NO_KEY is not set\nRun with --help for how to use it.\n",
+		"replay w.parquet --concurency 5": "reprise: unknown flag: --concurency: did you mean --concurrency?\nRun with --help for how to use it.\n",
+		"replay w.parquet -n 5": "reprise: unknown flag: -n: did you mean " +
+			"--max-requests?\nRun with --help for how to use it.\n",
+		"replay chat --ignore-eos off": "reprise: a switch takes its value behind an " +
+			"equals sign, such as --quiet=false\nRun with --help for how to use it.\n",
+		"replay chat --api-key sk-1": "reprise: unknown flag: --api-key: no flag " +
+			"takes the key itself, which others could read. Put it into OPENAI_API_KEY, or name its variable with " +
+			"--api-key-env\nRun with --help for how to use it.\n",
+		"replay chat --url http://x --api-key-env sk-1": "reprise: --api-key-env: no environment " +
+			"variable of that name is set; it takes the name of a variable, such as MY_KEY, and never the secret " +
+			"itself\nRun with --help for how to use it.\n",
+		"replay chat --url http://x --api-key-env NO_KEY": "reprise: --api-key-env: the environment " +
+			"variable NO_KEY is not set\nRun with --help for how to use it.\n",
 		"replay w.parquet --duration 5parsecs":                      "reprise: --duration: \"5parsecs\" is not a duration: write 60s, 5min or 1h30m\nRun with --help for how to use it.\n",
 		"replay w.parquet --rate fast":                              "reprise: --rate: \"fast\" is not a rate or an arrival process: write 5, 300/min or gamma:5,cv=2\nRun with --help for how to use it.\n",
 		"sweep chat --preset document-h100-llama-70b --rates 1,two": "reprise: --rates: \"two\" is not a rate: write 5, 5/s or 300/min\nRun with --help for how to use it.\n",

@@ -151,7 +151,8 @@ func TestLedgerFollows(t *testing.T) {
 	link("mine/ledger.jsonl", "mailed/t.ledger.jsonl")
 	for what, of := range map[string][2]string{"the trace": {"t.parquet", "mine"}, "another import": {"again.parquet", "mine"}, "a slice in another folder": {"copied/slice.parquet", "mine"},
 		"a slice that was mailed with the ledger": {"mailed/t.parquet", "yours"}} {
-		if said, code := fit(of[0], of[1]); code != cli.Usage || !strings.Contains(said, "ε would be 12 in all: earlier releases or attempts (3) spent 9 of it, by ") {
+		if said, code := fit(of[0], of[1]); code != cli.Usage || !strings.Contains(said, "ε would be 12 in all: "+
+			"earlier releases or attempts (3) spent 9 of it, by ") {
 			t.Errorf("%s: exit code %d\n%s", what, code, said)
 		}
 	}

@@ -114,15 +114,18 @@ func TestFirstMistakes(t *testing.T) {
 		{line: "capacity r.parquet --target-rate 5", code: 2, want: "reprise: r.parquet is no sweep: name the folder or sweep.json that reprise sweep -o DIR wrote\n"},
 		{line: "synth w.parquet --shared-above 1h -o x.parquet", code: 2, want: "reprise: --shared-above needs a duration above 0 and --users 2 or more: it makes the rate of several copies of the users one course\n"},
 		{line: "synth w.parquet --users 2 --shared-above 0s -o x.parquet", code: 2, want: "reprise: --shared-above needs a duration above 0 and --users 2 or more: it makes the rate of several copies of the users one course\n"},
-		{line: "replay http://127.0.0.1:1 w.parquet", code: 2, want: "reprise: too many arguments: leave out \"w.parquet\": reprise replay WORKLOAD [--url URL]\n"},
+		{line: "replay http://127.0.0.1:1 w.parquet", code: 2, want: "reprise: too many arguments: leave out " +
+			"\"w.parquet\": reprise replay WORKLOAD [--url URL]\n"},
 		{line: "replay w.parquet --url URL -o -", server: faultyServer(nil), code: 2, want: "reprise: results are no text: name a file for them, -o FILE.parquet\n"},
-		{line: "replay w.parquet r.parquet", code: 2, want: "reprise: too many arguments: leave out \"r.parquet\": reprise replay WORKLOAD [--url URL]\n"},
+		{line: "replay w.parquet r.parquet", code: 2, want: "reprise: too many arguments: leave out " +
+			"\"r.parquet\": reprise replay WORKLOAD [--url URL]\n"},
 		{line: "replay w.parquet -o", code: 2, want: "reprise: --output needs a value: --output FILE\n"},
 		{line: "replay w.parquet --rate -5 -o x.parquet", code: 2, want: "reprise: --rate: \"-5\" is not a rate or an arrival process: write 5, 300/min or gamma:5,cv=2\n"},
 		{line: "replay w.parquet --rate 0 -o x.parquet", code: 2, want: "reprise: --rate: \"0\" is not a rate or an arrival process: write 5, 300/min or gamma:5,cv=2\n"},
 		{line: "replay w.parquet --rate 5% -o x.parquet", code: 2, want: "reprise: --rate: \"5%\" is not a rate or an arrival process: write 5, 300/min or gamma:5,cv=2\n"},
 		{line: "replay w.parquet --speed 0 -o x.parquet", code: 2, want: "reprise: --speed: \"0\" is not a factor above 0: write 2, 2x or 0.5\n"},
-		{line: "sweep w.parquet --duration 10s", code: 2, want: "reprise: --duration is a flag of other commands: a level is measured for --level-duration, such as 30s\n"},
+		{line: "sweep w.parquet --duration 10s", code: 2, want: "reprise: --duration is a flag of other commands: " +
+			"a level is measured for --level-duration, such as 30s\n"},
 		{line: "replay w.parquet --ulr http://127.0.0.1:1", code: 2, want: "reprise: unknown flag: --ulr: did you mean --url?\n"},
 		{line: "replay w.parquet --concurrency 4 --rate 5 --dry-run", code: 2, want: "reprise: --concurrency and --rate are two loads: --rate poisson:5 --max-in-flight 4 sends at that rate with at most 4 in flight, --concurrency 4 as fast as the server answers\n"},
 		{line: "replay w.parquet --start 1h --dry-run", code: 2, want: "window: 0 of 3 rows, from 1h0m0s on\nreprise: the selection has none of the workload's 3 rows: reprise profile w.parquet prints its length\n"},

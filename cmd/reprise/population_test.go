@@ -68,7 +68,8 @@ func TestTwelveDays(t *testing.T) {
 			for i, trace := range days {
 				said, code := ofUser(t, state, append([]string{"synth", "fit", trace, "--tier", "public", "--max-input", "512", "--max-output", "128", "-o", "m.parquet"}, c.flags(i+1)...)...)
 				switch refused := c.refused > 0 && i+1 >= c.refused; {
-				case refused && (code != cli.Usage || !strings.Contains(said, "ε would be 11 in all: earlier releases or attempts (10) spent 10 of it, by ")):
+				case refused && (code != cli.Usage || !strings.Contains(said, "ε would be 11 in all: earlier "+
+					"releases or attempts (10) spent 10 of it, by ")):
 					t.Fatalf("day %d: exit code %d\n%s", i+1, code, said)
 				case !refused && code != cli.Good:
 					t.Fatalf("day %d: exit code %d\n%s", i+1, code, said)

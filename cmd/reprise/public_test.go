@@ -50,10 +50,12 @@ func TestPublicModel(t *testing.T) {
 	if out := must(t, "profile", "w.parquet", "--details"); !strings.Contains(out, "Tier           public") {
 		t.Errorf("the workload is not public:\n%s", out)
 	}
-	if _, errs, code := reprise(t, fit...); code != cli.Usage || !strings.Contains(errs, "ε would be 16 in all: earlier releases or attempts (1) spent 8 of it") {
+	if _, errs, code := reprise(t, fit...); code != cli.Usage || !strings.Contains(errs, "ε would be 16 in all: "+
+		"earlier releases or attempts (1) spent 8 of it") {
 		t.Errorf("again: exit code %d\n%s", code, errs)
 	}
-	if _, errs, code := reprise(t, append(fit, "--ledger", "other.jsonl")...); code != cli.Usage || !strings.Contains(errs, "by other.jsonl and t.ledger.jsonl") {
+	if _, errs, code := reprise(t, append(fit, "--ledger", "other.jsonl")...); code != cli.Usage || !strings.Contains(errs,
+		"by other.jsonl and t.ledger.jsonl") {
 		t.Errorf("in another ledger, beside the one of the trace: exit code %d\n%s", code, errs)
 	}
 	must(t, append(fit, "--i-understand")...)

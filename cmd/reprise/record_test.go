@@ -318,7 +318,8 @@ func TestRecordKeyFile(t *testing.T) {
 	if err := os.WriteFile("ledger", []byte(`{"source":"key:`+meta.Keys+`","release":"of another capture","epsilon":9.5,"delta":1e-6}`+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, errs, code := reprise(t, append(public, "--ledger", "ledger")...); code != cli.Usage || !strings.Contains(errs, "ε would be 10.5 in all: earlier releases or attempts (1) spent 9.5 of it, by ledger") {
+	if _, errs, code := reprise(t, append(public, "--ledger", "ledger")...); code != cli.Usage || !strings.Contains(errs,
+		"ε would be 10.5 in all: earlier releases or attempts (1) spent 9.5 of it, by ledger") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 	record("other")

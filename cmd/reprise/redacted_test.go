@@ -146,7 +146,8 @@ func TestImportHashedAndCounted(t *testing.T) {
 		}, []string{"12 of 12 requests have hashes in place of messages: which prompts share a beginning is exact, " +
 			"and for how many tokens is an estimate"}, "Hit ratio, steady"},
 		"counts": {func(int) string { return "[]" }, []string{
-			"12 of 12 requests have the input length that the source counts, since their text differs from the text that was sent (empty: 12): no prefix blocks are made of it",
+			"12 of 12 requests have the input length that the source counts, since their text differs from the " +
+				"text that was sent (empty: 12): no prefix blocks are made of it",
 			"12 of 12 requests have prefix blocks that are inferred from cached tokens, sessions and tools: hit ratios are estimates, and profile prints beside them what the server measured, if it did",
 		}, "34.7 % of prompt tokens in 12 requests; the server found 34.7 %\n"},
 	} {

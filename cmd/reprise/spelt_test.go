@@ -51,19 +51,22 @@ func TestMostRoundsAreMostRounds(t *testing.T) {
 		runs, pilots  int
 		primary, says string
 	}{
-		{"--rounds 2", 4, 0, compare.WholePrimary, "plan: mean E2E decides, or the metric of --primary: pilot rounds, which choose one, take --rounds 14 at least, 8 of them"},
+		{"--rounds 2", 4, 0, compare.WholePrimary, "plan: mean E2E decides, or the metric of --primary: pilot " +
+			"rounds, which choose one, take --rounds 14 at least, 8 of them"},
 		{"--rounds 13", 26, 0, compare.WholePrimary, "--rounds 14 at least"},
 		{"--rounds 14", 28, 6, "", "round 8 of 8, "},
 		{"--rounds 12 --alpha 0.05", 24, 6, "", "round 6 of 6, "},
 		{"", 32, 6, "", "round 10 of 10, "},
 		{"--rounds 3 --primary p50_ttft", 6, 0, "p50_ttft", "round 3 of 3, "},
 		{"--primary p50_ttft", 20, 0, "p50_ttft", "round 10 of 10, "},
-		{"--rounds 5 --detect 5%", 0, 0, "", "--rounds 5: 6 are pilot rounds, and a verdict at alpha 0.01 takes 8 after them: 14 at least"},
+		{"--rounds 5 --detect 5%", 0, 0, "", "--rounds 5: 6 are pilot rounds, and a verdict at alpha 0.01 takes 8 " +
+			"after them: 14 at least"},
 		{"--rounds 10 --set pilot-rounds=4", 0, 0, "", "12 at least"},
 		{"--rounds 0", 0, 0, "", "--rounds: from 1 to 200"},
 	} {
 		dir := filepath.Join(t.TempDir(), "rounds")
-		args := strings.Fields("compare --isl 30 --osl 5 --requests 40 --rate 20 --json --preset l4-qwen2.5-0.5b --set noise=20% -o " + dir + " " + c.more)
+		args := strings.Fields("compare --isl 30 --osl 5 --requests 40 --rate 20 --json --preset l4-qwen2.5-0.5b " +
+			"--set noise=20% -o " + dir + " " + c.more)
 		out, errs, code := reprise(t, args...)
 		if !strings.Contains(errs, c.says) || (c.runs == 0) != (code == cli.Usage) {
 			t.Errorf("%s: exit code %d, no %q in\n%s", c.more, code, c.says, errs)
@@ -98,10 +101,12 @@ func TestMostRoundsAreMostRounds(t *testing.T) {
 // A comparison that pilot rounds decide says so, and the same command finds it again.
 func TestPilotRoundsThatDecide(t *testing.T) {
 	t.Chdir(t.TempDir())
-	args := strings.Fields("compare --isl 30 --osl 5 --requests 40 --rate 20 --preset l4-qwen2.5-0.5b --costs-b step=9ms -o rounds")
+	args := strings.Fields("compare --isl 30 --osl 5 --requests 40 --rate 20 --preset l4-qwen2.5-0.5b --costs-b " +
+		"step=9ms -o rounds")
 	for range 2 {
 		out, errs, code := reprise(t, args...)
-		if code != cli.Good || !strings.Contains(out, "by the t-test of 6 pilot rounds") || strings.Count(errs, "pilot round 6 of 6") > 2 {
+		if code != cli.Good || !strings.Contains(out, "by the t-test of 6 pilot rounds") || strings.Count(errs,
+			"pilot round 6 of 6") > 2 {
 			t.Errorf("exit code %d\n%s%s", code, out, errs)
 		}
 	}

@@ -373,7 +373,8 @@ func estimate(cmd *cobra.Command, s *bench.Sweep) error {
 			if s.Confirm && s.Precision == 0 {
 				ends = fmt.Sprintf("; then come runs that confirm the highest load, --sustain %v", s.Sustain)
 			}
-			cli.Stepf(cmd, "estimate: at most %v for the first level; how many follow is found by the answers, often 8 to 12, of "+
+			cli.Stepf(cmd, "estimate: at most %v for the first level; how many follow is found by the answers, "+
+				"often 8 to 12, of "+
 				"%v each at least%s", first.Round(time.Second), least.Round(time.Second), ends)
 		}
 		return err
@@ -633,7 +634,8 @@ func about(cmd *cobra.Command, take func(*pflag.Flag) bool) string {
 func given(cmd *cobra.Command, take func(*pflag.Flag) bool,
 	word func(f *pflag.Flag, value string) string) (out []string) {
 	cmd.Flags().Visit(func(fl *pflag.Flag) {
-		if !take(fl) || flags.OtherSpelling(fl) || fl.Name == "config" || fl.Name == "target" { // what they set stands here itself
+		// The flags that a run file, a target file or another spelling set stand here themselves.
+		if !take(fl) || flags.OtherSpelling(fl) || fl.Name == "config" || fl.Name == "target" {
 			return
 		}
 		for _, v := range cli.FlagValues(fl) {

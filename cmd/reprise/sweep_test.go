@@ -274,13 +274,15 @@ func TestLevelsMeasureWhatWasAskedFor(t *testing.T) {
 		{"--slo ttft:1h", 20},
 	} {
 		for _, seed := range []string{"1", "2", "3"} {
-			args := strings.Fields("--preset l4-qwen2.5-0.5b --rates 3,6 --level-duration 1s --no-confirm --seed " + seed + " " + c.args)
+			args := strings.Fields("--preset l4-qwen2.5-0.5b --rates 3,6 --level-duration 1s --no-confirm --seed " + seed +
+				" " + c.args)
 			for i := range args {
 				args[i] = strings.ReplaceAll(args[i], "~", " ")
 			}
 			for _, l := range sweepOf(t, cli.Good, args...).Levels {
 				if l.TTFTDue.Count < c.least || l.TTFTDue.Count > 2*c.least || l.Outcome == "unjudged" {
-					t.Errorf("%s, seed %s: %s measured %d requests and is %s, want %d and not twice as many", c.args, seed, l.Name, l.TTFTDue.Count, l.Outcome, c.least)
+					t.Errorf("%s, seed %s: %s measured %d requests and is %s, want %d and not twice as many",
+						c.args, seed, l.Name, l.TTFTDue.Count, l.Outcome, c.least)
 				}
 			}
 		}
@@ -296,13 +298,16 @@ func TestSweepSaysWhatComes(t *testing.T) {
 	url := simulate(t)
 	const trust = " --max-lag 1h --max-lag-p50 1h --max-stall-ttft -1 --max-stall-gap -1"
 	for args, says := range map[string]string{
-		"--rates 20,40 --level-duration 500ms --level-requests 0 --warmup 1 --no-confirm": "level 40 req/s: 21 requests, about 1s (1 of warm-up, --warmup; 20 measured, --level-duration 500ms)",
-		"--rates 40 --level-duration 100ms --level-requests 60 --warmup 0 --no-confirm": "level 40 req/s: 60 requests, about 2s (0 of warm-up, --warmup; 60 measured, --level-requests, " +
+		"--rates 20,40 --level-duration 500ms --level-requests 0 --warmup 1 --no-confirm": "level 40 req/s: 21 " +
+			"requests, about 1s (1 of warm-up, --warmup; 20 measured, --level-duration 500ms)",
+		"--rates 40 --level-duration 100ms --level-requests 60 --warmup 0 --no-confirm": "level 40 req/s: 60 " +
+			"requests, about 2s (0 of warm-up, --warmup; 60 measured, --level-requests, " +
 			"which takes longer than --level-duration 100ms)",
-		"--rates 80 --level-duration 100ms --warmup 0 --no-confirm --clause p99~ttft~<=~9s":                                   "100 measured, which p99 ttft <= 9s takes, longer than --level-duration 100ms: --level-requests allows fewer)",
-		"--adaptive --set from=64 --level-duration 100ms --level-requests 0 --warmup 0 --no-confirm --clause max~ttft~<=~1ns": "estimate: at most 0s for the first level; how many follow",
-		"--concurrencies 2 --level-duration 300ms --warmup 0 --no-confirm":                                                    "level 2 in flight: about 0s (a warm-up of 0, --warmup; --level-duration 300ms measured)",
-		"--rates 40 --level-duration 500ms --warmup 0 --sustain 600ms":                                                        "sustaining 40 req/s: ",
+		"--rates 80 --level-duration 100ms --warmup 0 --no-confirm --clause p99~ttft~<=~9s": "100 measured, which p99 ttft <= 9s takes, longer than --level-duration 100ms: --level-requests allows fewer)",
+		"--adaptive --set from=64 --level-duration 100ms --level-requests 0 --warmup 0 --no-confirm --clause " +
+			"max~ttft~<=~1ns": "estimate: at most 0s for the first level; how many follow",
+		"--concurrencies 2 --level-duration 300ms --warmup 0 --no-confirm": "level 2 in flight: about 0s (a warm-up of 0, --warmup; --level-duration 300ms measured)",
+		"--rates 40 --level-duration 500ms --warmup 0 --sustain 600ms":     "sustaining 40 req/s: ",
 	} {
 		words := append([]string{"sweep", "w.parquet", "--url", url}, strings.Fields(args+trust)...)
 		for i := range words {
@@ -314,7 +319,8 @@ func TestSweepSaysWhatComes(t *testing.T) {
 		if strings.Contains(args, "--adaptive") {
 			continue // of many levels
 		}
-		if _, errs, _ := reprise(t, append(words, "--quiet")...); strings.Contains(errs, "level ") || strings.Contains(errs, "estimate") {
+		if _, errs, _ := reprise(t, append(words, "--quiet")...); strings.Contains(errs, "level ") || strings.Contains(errs,
+			"estimate") {
 			t.Errorf("%s --quiet:\n%s", args, errs)
 		}
 	}

@@ -207,7 +207,8 @@ func sayModel(cmd *cobra.Command, path string, meta trace.Meta, n int64, of stri
 	return nil
 }
 
-// leastReleased is how many requests a trace has at least of which a release is tried: of fewer none has ever been within
+// leastReleased is how many requests a trace has at least of which a release is tried: of fewer none has ever been
+// within
 // the limits, at any ε. That a trace has fewer is said to its owner alone.
 const leastReleased = 100
 

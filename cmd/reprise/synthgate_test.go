@@ -144,7 +144,8 @@ func TestSynthLosesNoTokens(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &made); err != nil || made.Tokens != input {
 		t.Errorf("%v: the workload has %d input tokens of %d", err, made.Tokens, input)
 	}
-	if _, errs, code := reprise(t, "import", "placed.jsonl", "-o", "p.parquet"); code != cli.Usage || !strings.Contains(errs, "placed.jsonl: its block ids number places") {
+	if _, errs, code := reprise(t, "import", "placed.jsonl", "-o", "p.parquet"); code != cli.Usage || !strings.Contains(errs,
+		"placed.jsonl: its block ids number places") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 }

@@ -15,8 +15,10 @@ func TestEstimateIsWallTime(t *testing.T) {
 	}{
 		{nil, time.Second, ""},
 		{[]Trial{timed, timed}, 0, "at most 2 runs, about 21s: 20s of sending with warm-up, and set-up"},
-		{[]Trial{timed, timed, timed}, 10 * time.Second, "at most 3 runs, about 51s: 30s of sending with warm-up, 20s of pauses (--rest), and set-up"},
-		{[]Trial{timed, open}, time.Second, "at most 2 runs, about 12s: 10s of sending with warm-up, 1s of pauses (--rest), and set-up; and as long as the server takes for 1 of them"},
+		{[]Trial{timed, timed, timed}, 10 * time.Second, "at most 3 runs, about 51s: 30s of sending with warm-up, " +
+			"20s of pauses (--rest), and set-up"},
+		{[]Trial{timed, open}, time.Second, "at most 2 runs, about 12s: 10s of sending with warm-up, 1s of pauses " +
+			"(--rest), and set-up; and as long as the server takes for 1 of them"},
 	} {
 		e := Estimate{}
 		for i := range c.trials {

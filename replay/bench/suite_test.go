@@ -148,10 +148,11 @@ func TestParseSuiteFaults(t *testing.T) {
 		row + "hypothesis: {metric: p50_ttft, moves: up, against: a, by: ten}": "want a percentage",
 		row + "\n  - name: a\n    workload: chat":                              "s.yaml:5:11: a row before it has that name",
 		"rows:\n  - {name: a, workload: trace, requests: 5}":                   "a trace is sent as it is",
-		"hypothesis: x\nrows: []":                                              "s.yaml:1:13: a hypothesis belongs to a row",
-		row + "contract: none.yaml":                                            "s.yaml:4:15: contract: open none.yaml: ",
-		"a: b\n---\nc: d":                                                      "more than one document",
-		strings.Repeat("[", 40):                                                "more than 32 nested lists",
+		"hypothesis: x\nrows: []": "s.yaml:1:13: a hypothesis " +
+			"belongs to a row",
+		row + "contract: none.yaml": "s.yaml:4:15: contract: open none.yaml: ",
+		"a: b\n---\nc: d":           "more than one document",
+		strings.Repeat("[", 40):     "more than 32 nested lists",
 	} {
 		if _, err := ParseSuite("s.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)

@@ -59,7 +59,8 @@ func (s *Sweep) beginning(r *SweepResult, role string, load float64, t *Trial, m
 		n = s.Requests
 		longer = fmt.Sprintf(", --level-requests, which takes longer than %s %v", flag, asked)
 		if s.For != "" {
-			longer = fmt.Sprintf(", which %s takes, longer than %s %v: --level-requests allows fewer", s.For, flag, asked)
+			longer = fmt.Sprintf(", which %s takes, longer than %s %v: --level-requests allows fewer", s.For, flag,
+				asked)
 		}
 		b.Requests = n + int64(warm.Seconds()*load+0.5)
 	} else if m.runs == 0 {

@@ -13,7 +13,8 @@ func TestUntrustedRunsAreToldOf(t *testing.T) {
 		heals bool
 		want  []string
 	}{
-		{true, []string{"level 20 req/s: 10 ", "level 40 req/s: 20 ", "level 40 req/s was not trustworthy (", "level 60 req/s: 30 "}},
+		{true, []string{"level 20 req/s: 10 ", "level 40 req/s: 20 ", "level 40 req/s was not trustworthy (",
+			"level 60 req/s: 30 "}},
 		{false, []string{"level 20 req/s: 10 ", "level 40 req/s: 20 ", "level 40 req/s was not trustworthy ("}},
 	} {
 		var told []string

@@ -157,12 +157,14 @@ func TestSweepSaysWhatWasTried(t *testing.T) {
 		"no (the longer run did not hold)":                                       of(roleLevel, roleConfirm, roleSustain),
 	} {
 		text := written(t, 100, r.WriteText)
-		if !strings.Contains(text, want) || !strings.HasPrefix(text, "7.33 req/s within the contract (asked for 8 req/s, reached 7.33).") {
+		if !strings.Contains(text, want) || !strings.HasPrefix(text, "7.33 req/s within the contract (asked for 8 "+
+			"req/s, reached 7.33).") {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
 	r := of(roleLevel, roleConfirm, roleSustain)
-	if r.Highest.Sustained, r.Highest.Load = true, trace.Ptr(8.); r.Headline() != "8 req/s within the contract" || !strings.Contains(written(t, 100, r.WriteText), "yes (by a longer run") {
+	if r.Highest.Sustained, r.Highest.Load = true, trace.Ptr(8.); r.Headline() != "8 req/s within the contract" || !strings.Contains(written(t, 100, r.WriteText),
+		"yes (by a longer run") {
 		t.Errorf("%s\n%s", r.Headline(), written(t, 100, r.WriteText))
 	}
 }

@@ -199,10 +199,14 @@ func TestFindings(t *testing.T) {
 		"Prefix cache": "note: off (--enable-prefix-caching), stated: every prompt is computed whole",
 		"Cached tokens": "note: not reported, so that hits come from the server's metrics alone: start it with " +
 			"--enable-prompt-tokens-details",
-		"Tokenizer": "note: the server does not count as o200k_base (taken, since none was named) does: +220 % for digits. A replay then makes prompts of words that the server counts as one token each. For a corpus, name its own with --tokenizer, as the path of its tokenizer.json or, when it is in Hugging Face's cache, as Qwen/Qwen3-8B",
+		"Tokenizer": "note: the server does not count as o200k_base (taken, since none was named) does: +220 % " +
+			"for digits. A replay then makes prompts of words that the server counts as one token each. For a " +
+			"corpus, name its own with --tokenizer, as the path of its tokenizer.json or, when it is in " +
+			"Hugging Face's cache, as Qwen/Qwen3-8B",
 		"Speculation": "note: the server decodes speculatively; 3.20 tokens an event: made-up prompts have " +
 			"another TPOT than real text. --corpus, --verbatim or record --shadow send real text",
-		"Clock": "note: the server's clock is ahead by 3.2 to 3.9 s; Date headers have whole seconds. Its logs stand beside a replay only after that is taken off",
+		"Clock": "note: the server's clock is ahead by 3.2 to 3.9 s; Date headers have whole seconds. Its logs " +
+			"stand beside a replay only after that is taken off",
 	} {
 		if got := r.said(check); got != want {
 			t.Errorf("%s: %s\nwant\n%s", check, got, want)

@@ -45,7 +45,8 @@ func TestSurvey(t *testing.T) {
 	other := (&adminServer{gets: map[string]string{"/version": `<html>`, "/v1/models": `[]`}}).start(t)
 	got := adminOf(t, vllm, llama, other).Survey(t.Context(), "m")
 	if len(got) != 3 || got[0].Version != "0.11.0" || len(got[0].Models) != mostModels || got[0].Unlisted != 11 ||
-		got[0].Models[0] != (result.ServedModel{ID: "m", OwnedBy: "vllm", Root: "/home/SECRET/m", MaxLen: 4096}) || got[0].Models[1].Parent != "m" {
+		got[0].Models[0] != (result.ServedModel{ID: "m", OwnedBy: "vllm", Root: "/home/SECRET/m", MaxLen: 4096}) ||
+		got[0].Models[1].Parent != "m" {
 		t.Errorf("%+v", got)
 	}
 	if m := got[1].Models[0]; m.ID != "q?" || len([]rune(m.OwnedBy)) != 200 || m.Parameters != 494032768 || m.Bytes != 987654 {

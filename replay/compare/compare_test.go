@@ -339,9 +339,12 @@ func TestFindingComesBeforeDoubt(t *testing.T) {
 		says     string
 	}{
 		{many, 0, "B is slower: TTFT p99 +", ""},
-		{many, 1, ", but do not rely on it: 1 of 20 runs is not trustworthy", "1 of 20 runs is not trustworthy: reprise report a/1 says why"},
-		{many, 3, ", but do not rely on it: 3 of 20 runs are not trustworthy", "3 of 20 runs are not trustworthy: reprise report a/1 says why"},
-		{few, 2, "needs 8; besides, 2 of 6 runs are not trustworthy", "2 of 6 runs are not trustworthy: reprise report a/1 says why"},
+		{many, 1, ", but do not rely on it: 1 of 20 runs is not trustworthy", "1 of 20 runs is not trustworthy: " +
+			"reprise report a/1 says why"},
+		{many, 3, ", but do not rely on it: 3 of 20 runs are not trustworthy", "3 of 20 runs are not trustworthy: " +
+			"reprise report a/1 says why"},
+		{few, 2, "needs 8; besides, 2 of 6 runs are not trustworthy", "2 of 6 runs are not trustworthy: reprise " +
+			"report a/1 says why"},
 	} {
 		for _, arm := range c.arms {
 			for i := range arm.Runs {
@@ -350,7 +353,8 @@ func TestFindingComesBeforeDoubt(t *testing.T) {
 		}
 		c.arms[0].Files = []string{"a/1", "a/2"}
 		got := compared(t, c.arms, Options{})
-		if h := got.headline(); !strings.Contains(h, c.headline) || strings.HasPrefix(strings.ToLower(h), "not") || got.Untrusted() != c.says {
+		if h := got.headline(); !strings.Contains(h, c.headline) || strings.HasPrefix(strings.ToLower(h), "not") ||
+			got.Untrusted() != c.says {
 			t.Errorf("%d bad: %s\n%s", c.bad, h, got.Untrusted())
 		}
 	}
@@ -371,8 +375,10 @@ func TestTooFewRoundsForOtherMetrics(t *testing.T) {
 // The set-up of a side is said in words that name it.
 func TestSettingsInWords(t *testing.T) {
 	for _, c := range [][3]string{
-		{"endpoints.0", "http://a:1", "http://a:1"}, {"model", "m", "m"}, {"environment.servers.0.block_size", "16", "block size 16"},
-		{"api", "completions", "api completions"}, {"prompt_text", "", "no prompt text"}, {"no_prefix_caching", "true", "no prefix caching on"}, {"gone", "false", "gone off"},
+		{"endpoints.0", "http://a:1", "http://a:1"}, {"model", "m", "m"}, {"environment.servers.0.block_size", "16",
+			"block size 16"},
+		{"api", "completions", "api completions"}, {"prompt_text", "", "no prompt text"}, {"no_prefix_caching",
+			"true", "no prefix caching on"}, {"gone", "false", "gone off"},
 	} {
 		if got := named(c[0], c[1]); got != c[2] {
 			t.Errorf("%s is %q, want %q", c[0], got, c[2])

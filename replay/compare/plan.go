@@ -256,8 +256,8 @@ func (p *Plan) String() string {
 	label := labelOf(p.Primary)
 	switch {
 	case p.Chosen && len(p.Candidates) > 1:
-		fmt.Fprintf(&s, "%s decides. Its change varied by %s over %s, and none of %d metrics varied clearly less.", label,
-			hundredths(*p.SD)+" %", doc.Many(int64(p.Pilot), "pilot round"), len(p.Candidates))
+		fmt.Fprintf(&s, "%s decides. Its change varied by %s over %s, and none of %d metrics varied clearly less.",
+			label, hundredths(*p.SD)+" %", doc.Many(int64(p.Pilot), "pilot round"), len(p.Candidates))
 	case p.SD != nil:
 		fmt.Fprintf(&s, "%s decides; it varies by %s over %s.", label, hundredths(*p.SD)+" %",
 			doc.Many(int64(p.Pilot), "pilot round"))
@@ -265,7 +265,8 @@ func (p *Plan) String() string {
 		fmt.Fprintf(&s, "%s decides.", label)
 	}
 	if p.Clear != nil {
-		return s.String() + fmt.Sprintf(" The change in the pilot rounds is so much larger (p %s by the t-test) that they "+
+		return s.String() + fmt.Sprintf(" The change in the pilot rounds is so much larger (p %s by the t-test) "+
+			"that they "+
 			"are the verdict, and no other rounds are made.", equals(p.Clear))
 	}
 	s.WriteString(" Being significantly worse in " + guardNames() + ", decides too.")

@@ -26,7 +26,8 @@ func (c *Clause) Counts() (percentile float64, share bool) {
 func (c *Contract) Needs() (requests int64, clause string) {
 	for i := range c.Clauses {
 		l := &c.Clauses[i]
-		if _, ok := l.Percentile(); !ok || !l.latency() || l.of.Subject == figure.ITL || l.of.Subject == figure.TokenITL {
+		byGap := l.of.Subject == figure.ITL || l.of.Subject == figure.TokenITL
+		if _, ok := l.Percentile(); !ok || !l.latency() || byGap {
 			continue
 		}
 		if n := l.of.Statistic.Needed(); n > requests {

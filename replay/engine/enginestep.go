@@ -143,7 +143,8 @@ func (e *engineCore) allocateBlocks(j *Job, tokens int) bool {
 	return true
 }
 
-// publish makes a full block of a job known, and returns it. A block that is the job's alone serves it only after it was
+// publish makes a full block of a job known, and returns it. A block that is the job's alone serves it only after it
+// was
 // preempted, which never happens in memory without a limit.
 func (e *engineCore) publish(j *Job, k int) int32 {
 	key := j.blockKey(k, e.c.BlockSize)

@@ -119,7 +119,8 @@ func TestHitsOtherThanExpected(t *testing.T) {
 		"more, though cold":               {result.Run{Servers: result.Servers{Cache: cold}}, 128, less(-256), false, warnForeignHits, "the servers found more of the prompts in their caches than this run had sent, by 8.53 pt, though the caches were cold: others send the same prompts, or the server counts in another way"},
 		"more, of real prompts": {result.Run{Load: result.Load{Prompts: result.PromptsVerbatim}}, 128, less(-256), false, warnForeignHits,
 			"the servers found more of the prompts in their caches than the workload says that this run had sent, " +
-				"by 8.53 pt: real prompts share more than whole blocks of 512 tokens, and generated text, or the caches " +
+				"by 8.53 pt: real prompts share more than whole blocks of 512 tokens, and generated text, or the " +
+				"caches " +
 				"were warm from earlier runs"},
 		"more, of replies": {result.Run{Thread: &result.Threads{Recoded: 3}}, 128, less(-256), false, warnGeneratedHits,
 			"the servers found more of the prompts in their caches than was expected, by 8.53 pt: in 3 prompts the " +

@@ -204,7 +204,9 @@ func TestStallsAreReportedFromTheFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = "client stalls were 77.8 % of the times to first token, in 2 of 2 requests (2 stalls, the longest 600 ms), and TTFT may be too long by that; the limit is 1 %. To mend it, give the client cores that nothing else uses, or lower the load"
+	const want = "client stalls were 77.8 % of the times to first token, in 2 of 2 requests (2 stalls, the " +
+		"longest 600 ms), and TTFT may be too long by that; the limit is 1 %. To mend it, give the client cores " +
+		"that nothing else uses, or lower the load"
 	if r := s.Verdict.Reasons; len(r) != 1 || r[0].Text != want || r[0].Code != codeStalledTTFT {
 		t.Fatalf("%+v", r)
 	}
@@ -262,7 +264,8 @@ func TestKernelInstants(t *testing.T) {
 	}
 	if want := []string{
 		"requests whose first token has no certain instant are left out: they are 60 % of the times to first token, in 1 of 3 requests (2 stalls, the longest 3,000 ms); the limit is 1 %",
-		"gaps between tokens whose ends have no certain instant are left out: at p99 they are 100 % of a gap; the limit is 5 %. To mend it, give the client cores that nothing else uses, or lower the load",
+		"gaps between tokens whose ends have no certain instant are left out: at p99 they are 100 % of a gap; the " +
+			"limit is 5 %. To mend it, give the client cores that nothing else uses, or lower the load",
 	}; !slices.Equal(says, want) {
 		t.Errorf("%q", says)
 	}

@@ -249,7 +249,8 @@ func (j *judgement) stalls(s *Summary, limits Limits) {
 	j.heldUp(j.reasons[before:], strings.Join(seen, "; "), s.Run.Endpoints)
 }
 
-// heldUp leaves what was seen of the client's delays to the first of the reasons that rest on it, and says with the last
+// heldUp leaves what was seen of the client's delays to the first of the reasons that rest on it, and says with the
+// last
 // one what to do.
 func (j *judgement) heldUp(reasons []Reason, seen string, endpoints []string) {
 	if len(reasons) == 0 {

@@ -28,7 +28,8 @@ func TestBlockSize(t *testing.T) {
 		{"servers that differ", 0, []result.ServerModels{vllm, {BlockSize: 16, BlockFrom: "b"}}, 16, "b",
 			"endpoint: the servers state prefix caches of different block sizes (16 to 128 tokens); the expected hit ratio is for 16, and --server-block-size names another\n"},
 		{"slots", 0, []result.ServerModels{{Engine: "llamacpp", BlockSize: 1, BlockFrom: "llama.cpp", Slots: 4}}, 1, "llama.cpp",
-			"endpoint: llama.cpp keeps the latest prompt of each of its 4 slots, so there may be fewer cache hits than expected, which is for a cache that keeps all prompts\n"},
+			"endpoint: llama.cpp keeps the latest prompt of each of its 4 slots, so there may be fewer cache hits " +
+				"than expected, which is for a cache that keeps all prompts\n"},
 	} {
 		var stderr bytes.Buffer
 		cmd := &cobra.Command{}

@@ -47,8 +47,8 @@ func partOf(cmd *cobra.Command, w *trace.Trace, f *flags.Workload, seed uint64) 
 	if err != nil {
 		return nil, err
 	}
-	p := &workloadPart{w: w, blockSize: blockSize, outputs: outputs, apart: f.Apart, seed: seed, rows: trace.Whole(all.Total),
-		of: all.Total, fromNS: int64(f.Start)}
+	p := &workloadPart{w: w, blockSize: blockSize, outputs: outputs, apart: f.Apart, seed: seed,
+		rows: trace.Whole(all.Total), of: all.Total, fromNS: int64(f.Start)}
 	if f.Start > 0 || f.End > 0 {
 		arrivals, err := trace.Columns[trace.Arrival](w)
 		if err != nil {
