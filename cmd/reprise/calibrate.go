@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"math"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -72,7 +73,7 @@ func (f *calibrateFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	c, err := calibrate.Fit(cmd.Context(), records, f.stated, func(step string) { cli.Stepf(cmd, "%s", step) })
+	c, err := calibrate.Fit(cmd.Context(), records, f.stated, sayFits(cmd))
 	if err != nil {
 		return err
 	}
@@ -93,6 +94,24 @@ func (f *calibrateFlags) run(cmd *cobra.Command, args []string) error {
 		return cli.WriteJSON(cmd.OutOrStdout(), c)
 	}
 	return c.Document().WriteText(cmd.OutOrStdout(), cli.TextOptions(cmd, "Every figure: --details."))
+}
+
+// sayFits says each step of a calibration, and once a fit was made how long the others take, where that is long.
+func sayFits(cmd *cobra.Command) func(step string, fits int) {
+	begin, each := time.Now(), time.Duration(0)
+	return func(step string, fits int) {
+		passed := time.Since(begin)
+		if each == 0 && passed > time.Second {
+			each = passed
+		}
+		switch left := each * time.Duration(fits); {
+		case each == 0 && fits > 1:
+			step += fmt.Sprintf("; %d more fits follow, each about as long", fits-1)
+		case left >= cli.LogEvery:
+			step += fmt.Sprintf(", about %v left", left.Round(time.Second))
+		}
+		cli.Stepf(cmd, "%s", step)
+	}
 }
 
 // readRecords reads the results of paths. A directory means all results in it.

@@ -47,15 +47,16 @@ type Source struct {
 	Untrusted string `yaml:"not_trustworthy,omitempty" json:"not_trustworthy,omitempty"`
 }
 
-// Fit fits an engine to records of one server. told, when set, is told of each step.
-func Fit(ctx context.Context, records []*Record, s Stated, told func(step string)) (*Calibration, error) {
+// Fit fits an engine to records of one server. told, when set, is told of each step, and how many fits are still to be
+// made, with that of the step. Each takes about as long as the first.
+func Fit(ctx context.Context, records []*Record, s Stated, told func(step string, fits int)) (*Calibration, error) {
 	if err := oneServer(records); err != nil {
 		return nil, err
 	}
 	if told == nil {
-		told = func(string) {}
+		told = func(string, int) {}
 	}
-	told("fitting all requests")
+	told("fitting all requests", 1+heldOutFits(records))
 	f, err := fitEngine(ctx, records, s, whole)
 	if err != nil {
 		return nil, err
@@ -72,7 +73,7 @@ func Fit(ctx context.Context, records []*Record, s Stated, told func(step string
 	if out.HeldOut, err = heldOut(ctx, records, s, told); err != nil {
 		return nil, err
 	}
-	told("designing further loads")
+	told("designing further loads", 0)
 	out.Design, err = f.design()
 	return out, err
 }
@@ -115,18 +116,34 @@ func (r *Record) cover(c *engine.Covers) {
 	}
 }
 
-// heldOut fits without some requests, and predicts these. Of three loads and more each is
-// predicted by a fit to the others; of fewer, the second half of the requests of each by a
-// fit to the first halves.
-func heldOut(ctx context.Context, records []*Record, s Stated, told func(string)) (HeldOut, error) {
-	var loads []string
+// fewLoads is from how many loads on each is predicted by a fit to the others.
+const fewLoads = 3
+
+// loadsOf are the loads of records, in their order.
+func loadsOf(records []*Record) (loads []string) {
 	for _, r := range records {
 		if !slices.Contains(loads, r.Level) {
 			loads = append(loads, r.Level)
 		}
 	}
-	if len(loads) < 3 {
-		told("fitting the first halves, to predict the second")
+	return loads
+}
+
+// heldOutFits is how many fits [heldOut] makes.
+func heldOutFits(records []*Record) int {
+	if loads := len(loadsOf(records)); loads >= fewLoads {
+		return loads
+	}
+	return 1
+}
+
+// heldOut fits without some requests, and predicts these. Of three loads and more each is
+// predicted by a fit to the others; of fewer, the second half of the requests of each by a
+// fit to the first halves.
+func heldOut(ctx context.Context, records []*Record, s Stated, told func(string, int)) (HeldOut, error) {
+	loads := loadsOf(records)
+	if len(loads) < fewLoads {
+		told("fitting the first halves, to predict the second", 1)
 		f, err := fitEngine(ctx, records, s, firstHalf)
 		if err != nil {
 			return HeldOut{}, err
@@ -136,7 +153,7 @@ func heldOut(ctx context.Context, records []*Record, s Stated, told func(string)
 	}
 	out := HeldOut{Method: "each load, predicted by a fit to the others"}
 	for i, load := range loads {
-		told(fmt.Sprintf("fitting all but %s, to predict it (%d of %d)", load, i+1, len(loads)))
+		told(fmt.Sprintf("fitting all but %s, to predict it (%d of %d)", load, i+1, len(loads)), len(loads)-i)
 		var others, held []*Record
 		for _, r := range records {
 			if r.Level == load {

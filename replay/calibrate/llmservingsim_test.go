@@ -35,7 +35,7 @@ func TestRealVLLM(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			held, err := heldOut(t.Context(), []*Record{r}, of.stated, func(s string) { t.Log(s) })
+			held, err := heldOut(t.Context(), []*Record{r}, of.stated, func(s string, _ int) { t.Log(s) })
 			if err != nil {
 				t.Fatal(err)
 			}
