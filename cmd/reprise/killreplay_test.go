@@ -240,7 +240,7 @@ func TestJournalInPlaceOfResults(t *testing.T) {
 	killAwait(t, "r.parquet.journal")
 	time.Sleep(1500 * time.Millisecond)
 	_, errs, _ := reprise(t, "report", "r.parquet")
-	if want := regexp.MustCompile(`^r\.parquet is not finished: its run is still going on\. Read from its journal: \d+ requests\. The figures are those so far\.\n`); !want.MatchString(errs) {
+	if want := regexp.MustCompile(`^r\.parquet is not finished: its run is still going on\. Read from its journal: \d+ requests\. The figures are of the run so far\.\n`); !want.MatchString(errs) {
 		t.Errorf("while it runs:\n%s", errs)
 	}
 	for range 2 {

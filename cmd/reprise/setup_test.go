@@ -76,7 +76,7 @@ func TestFirstContact(t *testing.T) {
 	}))
 	defer elsewhere.Close()
 	errs, code := try(chat.URL, "--scrape", elsewhere.URL, "--set", "admin-url="+elsewhere.URL)
-	for _, want := range []string{"endpoint: the API key is that of OPENAI_API_KEY\n", "endpoint: it has no completions API, so requests go to chat (--api chat)\n", ", chat, model sim, "} {
+	for _, want := range []string{"endpoint: the API key is from OPENAI_API_KEY\n", "endpoint: it has no completions API, so requests go to chat (--api chat)\n", ", chat, model sim, "} {
 		if code != cli.Good || !strings.Contains(errs, want) || strings.Contains(errs, "sk-planted") {
 			t.Errorf("chat alone: code %d, no %q in %s", code, want, errs)
 		}
@@ -84,7 +84,7 @@ func TestFirstContact(t *testing.T) {
 	if errs, code := try(chat.URL+"/v1/chat/completions", "--overwrite"); code != cli.Good || strings.Contains(errs, "it has no") {
 		t.Errorf("a full URL: code %d, %s", code, errs)
 	}
-	if errs, code := try(chat.URL, "--api", "completions", "--overwrite"); code != cli.Failure || !strings.HasSuffix(errs, "endpoint: the API key is that of OPENAI_API_KEY\nreprise: POST "+chat.URL+
+	if errs, code := try(chat.URL, "--api", "completions", "--overwrite"); code != cli.Failure || !strings.HasSuffix(errs, "endpoint: the API key is from OPENAI_API_KEY\nreprise: POST "+chat.URL+
 		"/v1/completions: HTTP 404: \"Not Found. Did you mean v1/chat/completions?\"\nThe server has no completions API, but has chat: use --api chat.\n") {
 		t.Errorf("completions asked for: code %d, %s", code, errs)
 	}

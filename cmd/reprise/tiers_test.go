@@ -134,7 +134,7 @@ func TestStricterTierWins(t *testing.T) {
 		}
 	}
 	for want, args := range map[string][]string{
-		"rows depend on those of other": {"anonymize", "partner.parquet", "-o", "x.parquet"},
+		"rows depend on the rows of other": {"anonymize", "partner.parquet", "-o", "x.parquet"},
 		"its tier is partner":           {"anonymize", "partner.parquet", "--tier", "public", "--unit", "request", "-o", "x.parquet"},
 		"neither users nor sessions":    {"anonymize", "internal.parquet", "--tier", "public", "-o", "x.parquet"},
 		"want partner or public":        {"anonymize", "internal.parquet", "--tier", "internal", "-o", "x.parquet"},
