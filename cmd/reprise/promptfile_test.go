@@ -123,7 +123,7 @@ func TestPromptFilesLastAsLongAsAsked(t *testing.T) {
 		t.Errorf("%d requests, and 2 were asked for", n)
 	}
 	turns := 0
-	for _, row := range sent("--sessions 1 --as-sessions") {
+	for _, row := range sent("--concurrency 1 --as-sessions") {
 		if row.Session != nil && row.Turn != nil && *row.Turn > 0 {
 			turns++
 		}
