@@ -135,13 +135,13 @@ func TestStricterTierWins(t *testing.T) {
 	}
 	for want, args := range map[string][]string{
 		"rows depend on the rows of other": {"anonymize", "partner.parquet", "-o", "x.parquet"},
-		"its tier is partner":           {"anonymize", "partner.parquet", "--tier", "public", "--unit", "request", "-o", "x.parquet"},
-		"neither users nor sessions":    {"anonymize", "internal.parquet", "--tier", "public", "-o", "x.parquet"},
-		"want partner or public":        {"anonymize", "internal.parquet", "--tier", "internal", "-o", "x.parquet"},
-		"unknown flag: --key":           {"anonymize", "internal.parquet", "--key", "0123", "-o", "x.parquet"},
-		"--card takes no --tier":        {"anonymize", "--card", "partner.parquet", "--tier", "public"},
-		"not a Parquet file of Repris":  {"anonymize", "--card", "big"},
-		"not have the schema card/1":    {"anonymize", "--card", "log.jsonl"},
+		"its tier is partner":              {"anonymize", "partner.parquet", "--tier", "public", "--unit", "request", "-o", "x.parquet"},
+		"neither users nor sessions":       {"anonymize", "internal.parquet", "--tier", "public", "-o", "x.parquet"},
+		"want partner or public":           {"anonymize", "internal.parquet", "--tier", "internal", "-o", "x.parquet"},
+		"unknown flag: --key":              {"anonymize", "internal.parquet", "--key", "0123", "-o", "x.parquet"},
+		"--card takes no --tier":           {"anonymize", "--card", "partner.parquet", "--tier", "public"},
+		"not a Parquet file of Repris":     {"anonymize", "--card", "big"},
+		"not have the schema card/1":       {"anonymize", "--card", "log.jsonl"},
 	} {
 		if err := os.WriteFile("big", make([]byte, 2<<20), 0o600); err != nil {
 			t.Fatal(err)
