@@ -18,10 +18,9 @@ const alikeOrder = 1024
 // widest in relation to the whole (Mondrian: LeFevre, DeWitt and Ramakrishnan, "Mondrian
 // multidimensional k-anonymity", ICDE 2006).
 //
-// The first dimension is the order of requests. Of more than alikeOrder points, those of so many count as its whole, so
-// that the cells of a long trace are as wide in all else as those of each of its parts: cut as finely in both, one
-// would
-// be exchanged with its like in all but the hour.
+// The first dimension is the order of requests. Of more than alikeOrder points it counts as if alikeOrder of them were
+// its whole, so that the cells of a long trace are as wide in the other dimensions as the cells of each of its parts:
+// cut as finely in both, sizes would be exchanged with nearly equal ones, hours away.
 func mondrian(points []point, k int) [][]point {
 	var cells [][]point
 	whole := widths(points)

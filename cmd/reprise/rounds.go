@@ -74,8 +74,7 @@ func (f *roundFlags) register(cmd *cobra.Command) {
 	}
 	rounds.IntVar(&f.rounds, "rounds", 0, fmt.Sprintf(
 		"most rounds, pilot rounds included; in each, both servers get the same requests. Default: %d pilot "+
-			"rounds and %d "+
-			"that decide; with --primary %[2]d, with --detect as many as that needs", compare.DefaultPilot,
+			"rounds and %d that decide; with --primary %[2]d, with --detect as many as that needs", compare.DefaultPilot,
 		compare.DefaultRounds))
 	roundsRest.IntVar(&f.pilot, "pilot-rounds", compare.DefaultPilot, "")
 	rounds.DurationVar(&f.rest, "rest", 10*time.Second, "pause between runs; simulated engines need none")
@@ -447,13 +446,11 @@ func (f *compareFlags) settleRounds(cmd *cobra.Command) error {
 	case m.rounds < 1 || m.rounds > compare.MaxRounds:
 		return cli.Usagef("--rounds: from 1 to %d", compare.MaxRounds)
 	case m.pilot > 0 && m.rounds < least && (f.detect != "" || fl.Changed("pilot-rounds")):
-		return cli.Usagef("--rounds %d: %d are pilot rounds, and a verdict at alpha %v takes %d after them: %d at "+
-			"least",
-			m.rounds, m.pilot, f.alpha, least-m.pilot, least)
+		return cli.Usagef("--rounds %d: %d are pilot rounds, and a verdict at alpha %v takes %d after them: "+
+			"%d at least", m.rounds, m.pilot, f.alpha, least-m.pilot, least)
 	case m.pilot > 0 && m.rounds < least:
 		cli.Notef(cmd, "plan: mean E2E decides, or the metric of --primary: pilot rounds, which choose one, take "+
-			"--rounds %d "+
-			"at least, %d of them for the verdict (alpha %v)", least, least-m.pilot, f.alpha)
+			"--rounds %d at least, %d of them for the verdict (alpha %v)", least, least-m.pilot, f.alpha)
 		m.pilot, f.primary = 0, compare.WholePrimary
 	}
 	m.rounds -= m.pilot

@@ -207,9 +207,8 @@ func sayModel(cmd *cobra.Command, path string, meta trace.Meta, n int64, of stri
 	return nil
 }
 
-// leastReleased is how many requests a trace has at least of which a release is tried: of fewer none has ever been
-// within
-// the limits, at any ε. That a trace has fewer is said to its owner alone.
+// leastReleased is how many requests a trace must have for a release to be tried. No release of fewer has ever been
+// within the limits, at any ε. Only the owner of the trace learns that it has fewer.
 const leastReleased = 100
 
 // beginNoisy checks that a trace can be measured with noise, chooses the unit of privacy,

@@ -19,8 +19,7 @@ type Estimate struct {
 	Open    int           // runs that last as long as the server takes
 }
 
-// setUp is how long a run takes beside its sending: it asks the server what it is before, waits for the last answers
-// and
+// setUp is how long a run takes beside its sending: it asks the server what it is, waits for the last answers and
 // writes the results. At engines on the same machine it was 0.1 to 0.4 s.
 const setUp = 300 * time.Millisecond
 

@@ -29,7 +29,7 @@ func (b Beginning) String() string {
 		b.Parts)
 }
 
-// beginning is that of a trial at a load.
+// beginning describes a trial at a load before it is made.
 func (s *Sweep) beginning(r *SweepResult, role string, load float64, t *Trial, m *measurement) Beginning {
 	b := Beginning{What: map[string]string{roleLevel: "level ", roleConfirm: "confirming ",
 		roleSustain: "sustaining "}[role] + r.load(load), Lasts: t.Duration}

@@ -159,7 +159,7 @@ func (r *SweepResult) sustained() (says, why string) {
 	case ran(roleConfirm):
 		return "not tried", "--sustain 5m makes a longer run at that load"
 	}
-	return "not tried", "no further run was made at that load, as --no-confirm asks"
+	return "not tried", "no further run was made at that load"
 }
 
 // lead says what was swept.

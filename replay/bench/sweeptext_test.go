@@ -152,9 +152,9 @@ func TestSweepSaysWhatWasTried(t *testing.T) {
 		return r
 	}
 	for want, r := range map[string]SweepResult{
-		"not tried (no further run was made at that load, as --no-confirm asks)": of(roleLevel),
-		"not tried (--sustain 5m makes a longer run at that load)":               of(roleLevel, roleConfirm),
-		"no (the longer run did not hold)":                                       of(roleLevel, roleConfirm, roleSustain),
+		"not tried (no further run was made at that load)":         of(roleLevel),
+		"not tried (--sustain 5m makes a longer run at that load)": of(roleLevel, roleConfirm),
+		"no (the longer run did not hold)":                         of(roleLevel, roleConfirm, roleSustain),
 	} {
 		text := written(t, 100, r.WriteText)
 		if !strings.Contains(text, want) || !strings.HasPrefix(text, "7.33 req/s within the contract (asked for 8 "+

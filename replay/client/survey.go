@@ -198,36 +198,37 @@ func (a *Admin) listModels(ctx context.Context, server int, model string, out *r
 	}
 }
 
-// NamesOf are the names under which a model's files may be at hand: the one that requests have, where the servers say
-// that they loaded it from, and the same of the model that an adapter is of.
+// NamesOf are the names under which a model's files may be at hand: the one that requests have, the place that a server
+// says it loaded the model from, and both of the model that an adapter belongs to.
 func NamesOf(servers []result.ServerModels, model string) []string {
 	names := []string{model}
 	for _, s := range servers {
-		for _, of := range [...]string{host.Label(model), parentOf(s.Models, model)} {
-			i := slices.IndexFunc(s.Models, func(m result.ServedModel) bool { return m.ID == of })
-			if of != "" && i >= 0 {
-				names = append(names, s.Models[i].ID, s.Models[i].Root)
-			}
+		m := served(s.Models, model)
+		if m == nil {
+			continue
+		}
+		names = append(names, m.ID, m.Root)
+		if of := served(s.Models, m.Parent); of != nil {
+			names = append(names, of.ID, of.Root)
 		}
 	}
 	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
 }
 
-// parentOf is the model that an adapter is of, or "".
-func parentOf(models []result.ServedModel, adapter string) string {
-	i := slices.IndexFunc(models, func(m result.ServedModel) bool { return m.ID == host.Label(adapter) })
+// served is the model of a name in a server's list, or nil.
+func served(models []result.ServedModel, name string) *result.ServedModel {
+	i := slices.IndexFunc(models, func(m result.ServedModel) bool { return m.ID == host.Label(name) })
 	if i < 0 {
-		return ""
+		return nil
 	}
-	return models[i].Parent
+	return &models[i]
 }
 
-// Unlisted is a model that each of the servers lists in place of one that they do not, or "" where they list it or tell
-// too little.
+// Unlisted is a model that the servers list where none of them lists the one that is asked for, and "" where one lists
+// it or tells too little.
 func Unlisted(servers []result.ServerModels, model string) (other string) {
 	for _, s := range servers {
-		if len(s.Models) == 0 || s.Unlisted > 0 ||
-			slices.ContainsFunc(s.Models, func(m result.ServedModel) bool { return m.ID == host.Label(model) }) {
+		if len(s.Models) == 0 || s.Unlisted > 0 || served(s.Models, model) != nil {
 			return ""
 		}
 		other = s.Models[0].ID
@@ -265,15 +266,15 @@ func (a *Admin) local() bool {
 }
 
 // localHost reports whether a name or address is of this machine.
-func localHost(host string, addresses func() ([]net.Addr, error)) bool {
-	if strings.EqualFold(host, "localhost") {
+func localHost(name string, addresses func() ([]net.Addr, error)) bool {
+	if host.Loopback(name) {
 		return true
 	}
-	ip, err := netip.ParseAddr(host)
+	ip, err := netip.ParseAddr(name)
 	if err != nil {
 		return false
 	}
-	if ip.IsLoopback() || ip.IsUnspecified() {
+	if ip.IsUnspecified() {
 		return true
 	}
 	own, err := addresses()

@@ -40,12 +40,12 @@ func TestSurvey(t *testing.T) {
 		many = append(many, fmt.Sprintf(`{"id":"adapter-%d","parent":"m"}`, i))
 	}
 	vllm := (&adminServer{gets: map[string]string{"/version": `{"version":"0.11.0"}`,
-		"/v1/models": `{"data":[` + strings.Join(many, ",") + `,{"id":"m","owned_by":"vllm","root":"/home/SECRET/m","max_model_len":4096}]}`}}).start(t)
+		"/v1/models": `{"data":[` + strings.Join(many, ",") + `,{"id":"m","owned_by":"vllm","root":"models/SECRET/m","max_model_len":4096}]}`}}).start(t)
 	llama := (&adminServer{gets: map[string]string{"/v1/models": `{"data":[{"id":"q\u001b","owned_by":"` + strings.Repeat("x", 1000) + `","meta":{"n_params":494032768,"size":987654}}]}`}}).start(t)
 	other := (&adminServer{gets: map[string]string{"/version": `<html>`, "/v1/models": `[]`}}).start(t)
 	got := adminOf(t, vllm, llama, other).Survey(t.Context(), "m")
 	if len(got) != 3 || got[0].Version != "0.11.0" || len(got[0].Models) != mostModels || got[0].Unlisted != 11 ||
-		got[0].Models[0] != (result.ServedModel{ID: "m", OwnedBy: "vllm", Root: "/home/SECRET/m", MaxLen: 4096}) ||
+		got[0].Models[0] != (result.ServedModel{ID: "m", OwnedBy: "vllm", Root: "models/SECRET/m", MaxLen: 4096}) ||
 		got[0].Models[1].Parent != "m" {
 		t.Errorf("%+v", got)
 	}

@@ -266,8 +266,7 @@ func (p *Plan) String() string {
 	}
 	if p.Clear != nil {
 		return s.String() + fmt.Sprintf(" The change in the pilot rounds is so much larger (p %s by the t-test) "+
-			"that they "+
-			"are the verdict, and no other rounds are made.", equals(p.Clear))
+			"that they are the verdict, and no other rounds are made.", equals(p.Clear))
 	}
 	s.WriteString(" Being significantly worse in " + guardNames() + ", decides too.")
 	if p.Detect > 0 {

@@ -140,8 +140,7 @@ func (c *Comparison) tooFew(v *Versus) string {
 		enough++
 	}
 	return fmt.Sprintf("p of the %s beside the first line is corrected for their number (Holm): with %s it is "+
-		"never below "+
-		"%s, so no change in them is significant by this test, however large. From %d rounds on it can be.",
+		"never below %s, so no change in them is significant by this test, however large. From %d rounds on it can be.",
 		doc.Many(int64(family), "metric"), doc.Many(int64(v.Rounds), "round"), pValue(least(v.Rounds)), enough)
 }
 

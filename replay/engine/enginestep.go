@@ -143,9 +143,8 @@ func (e *engineCore) allocateBlocks(j *Job, tokens int) bool {
 	return true
 }
 
-// publish makes a full block of a job known, and returns it. A block that is the job's alone serves it only after it
-// was
-// preempted, which never happens in memory without a limit.
+// publish makes a full block of a job known, and returns it. A block of this job alone is looked up again only after
+// the job was preempted, which never happens in memory without a limit.
 func (e *engineCore) publish(j *Job, k int) int32 {
 	key := j.blockKey(k, e.c.BlockSize)
 	if key&privateKey != 0 && e.c.KVTokens == 0 {

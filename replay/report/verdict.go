@@ -3,12 +3,12 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"net"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
 
+	"reprise/replay/host"
 	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/doc"
@@ -249,8 +249,7 @@ func (j *judgement) stalls(s *Summary, limits Limits) {
 	j.heldUp(j.reasons[before:], strings.Join(seen, "; "), s.Run.Endpoints)
 }
 
-// heldUp leaves what was seen of the client's delays to the first of the reasons that rest on it, and says with the
-// last
+// heldUp gives the details of the client's delays in the first of the reasons that rest on them, and says in the last
 // one what to do.
 func (j *judgement) heldUp(reasons []Reason, seen string, endpoints []string) {
 	if len(reasons) == 0 {
@@ -260,20 +259,14 @@ func (j *judgement) heldUp(reasons []Reason, seen string, endpoints []string) {
 		reasons[1+i].Text = strings.Replace(reasons[1+i].Text, " ("+seen+")", "", 1)
 	}
 	cores := "give the client cores that nothing else uses"
+	onThisMachine := func(endpoint string) bool {
+		u, err := url.Parse(endpoint)
+		return err == nil && host.Loopback(u.Hostname())
+	}
 	if slices.ContainsFunc(endpoints, onThisMachine) {
 		cores = "the server is on this machine: give it and the client cores of their own, such as with taskset"
 	}
 	reasons[len(reasons)-1].Text += ". To mend it, " + cores + ", or lower the load"
-}
-
-// onThisMachine tells whether an endpoint is at the client's own machine, by its address.
-func onThisMachine(endpoint string) bool {
-	u, err := url.Parse(endpoint)
-	if err != nil {
-		return false
-	}
-	address := net.ParseIP(u.Hostname())
-	return u.Hostname() == "localhost" || address != nil && address.IsLoopback()
 }
 
 // stallsApart is how far the two clocks that see a stall may be apart, in nanoseconds.

@@ -265,8 +265,8 @@ func (x chainIndex) part() {
 	x[middle+1:].part()
 }
 
-// widest is the length whose greatest value is the most times its least, as tolerances are shares. An unknown length is
-// -1.
+// widest is the length whose greatest value is the most times its least, as tolerances are shares. Unknown
+// lengths are -1.
 func (x chainIndex) widest() (by uint8) {
 	least, most := x[0].lengths, x[0].lengths
 	for i := range x {

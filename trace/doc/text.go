@@ -15,8 +15,11 @@ import (
 const leastRows = 5
 
 // surestFacts is how many lines of facts an answer shows even where warnings leave no room, such as throughput, errors
-// and output of a run.
-const surestFacts = 3
+// and output of a run. The table gives up to so many rows for them.
+const (
+	surestFacts = 4
+	rowsForThem = 2
+)
 
 // leastFacts is how many lines of facts an answer shows, however much there is to warn of.
 const leastFacts = 5
@@ -50,7 +53,8 @@ func (p *Document) WriteText(w io.Writer, o textpage.Options) error {
 	foot.Append(notes)
 	foot.Blank()
 	foot.Line("", p.lastLine(o, left))
-	p.writeFirstTable(out, o, lines-foot.Lines()-out.Lines())
+	least := leastRows - min(max(surestFacts-room, 0), rowsForThem)
+	p.writeFirstTable(out, o, lines-foot.Lines()-out.Lines(), least)
 	for i := range p.Sections {
 		if p.Sections[i].Asked && !o.Details {
 			p.Sections[i].write(out)
@@ -161,15 +165,15 @@ func CommandLines(command string, width int) (lines []string) {
 }
 
 // writeFirstTable writes the table of the first screen, in an answer with as many rows as so many lines
-// have room for.
-func (p *Document) writeFirstTable(out *textpage.Page, o textpage.Options, lines int) {
+// have room for, and at least so many rows.
+func (p *Document) writeFirstTable(out *textpage.Page, o textpage.Options, lines, least int) {
 	if p.Table == nil || len(p.Table.Rows) == 0 {
 		return
 	}
 
 	all, shown := p.Table.Rows, len(p.Table.Rows)
 	if !o.Details {
-		shown = min(shown, max(lines, leastRows))
+		shown = min(shown, max(lines, least))
 	}
 	for ; ; shown = min(shown, len(all)-1) - 1 {
 		if len(all)-shown == 1 {
@@ -182,7 +186,7 @@ func (p *Document) writeFirstTable(out *textpage.Page, o textpage.Options, lines
 		if more := len(all) - shown; more > 0 {
 			body.Line("", "and "+Many(int64(more), "more row"))
 		}
-		if o.Details || shown <= leastRows+1 || body.Lines()+2 <= lines { // with a blank line above and below
+		if o.Details || shown <= least+1 || body.Lines()+2 <= lines { // with a blank line above and below
 			out.Blank()
 			out.Append(body)
 			out.Blank()

@@ -16,7 +16,7 @@ func TestNamedThings(t *testing.T) {
 		`"the API key is that of the other server"`:                                true,
 		`"delete the key: nobody needs it"`:                                        true,
 		`"the ratio to what was measured"`:                                         true,
-		"`Merge joins results: the report is that\nof one run.`":                   true, // a line ends between the words
+		"`Merge joins results: the report is that\nof one run.`":                   true, // broken between the words
 		`"the pieces are joined over a line: of " + "which one"`:                   true,
 		`"the pieces are joined " + short + "over a name: of which"`:               true,
 		`"a call in a sum: " + strings.ToUpper("inside it, it is that of a call")`: true,

@@ -17,7 +17,7 @@ import (
 	"reprise/replay/result"
 )
 
-// Spellings are those of `vllm bench serve` that replay, compare and sweep take as well, where
+// Spellings are the flags of `vllm bench serve` that replay, compare and sweep take as well, where
 // they mean the same. They are translated into flags of ours before anything
 // else looks at those. Where a spelling would mean something else it is not taken,
 // and the error says what to use.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -19,6 +18,7 @@ import (
 
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay/client"
+	"reprise/replay/host"
 	"reprise/replay/openai"
 	"reprise/replay/result"
 	"reprise/trace"
@@ -318,9 +318,7 @@ func (f *Target) KeyFrom() (from string, kept bool) {
 		if err != nil {
 			return "", true
 		}
-		ip := net.ParseIP(u.Hostname())
-		if local := u.Hostname() == "localhost" || ip != nil && ip.IsLoopback(); u.Scheme != "https" &&
-			u.Scheme != "unix" && !local {
+		if u.Scheme != "https" && u.Scheme != "unix" && !host.Loopback(u.Hostname()) {
 			return "", true
 		}
 	}

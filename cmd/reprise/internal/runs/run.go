@@ -345,7 +345,7 @@ func (r *replayRun) noteTime() error {
 // second, and in its busiest ten.
 type loadPeak struct{ second, ten float64 }
 
-// peak is that of one round.
+// peak is the most that one round asks for.
 func (r *replayRun) peak() (p loadPeak, err error) {
 	plan, err := r.planned()
 	if err == nil && plan.Peak1S != nil {
