@@ -74,8 +74,8 @@ func (f *roundFlags) register(cmd *cobra.Command) {
 	}
 	rounds.IntVar(&f.rounds, "rounds", 0, fmt.Sprintf(
 		"most rounds, pilot rounds included; in each, both servers get the same requests. Default: %d pilot "+
-			"rounds and %d that decide; with --primary %[2]d, with --detect as many as that needs", compare.DefaultPilot,
-		compare.DefaultRounds))
+			"rounds and %d that decide; with --primary %[2]d, with --detect as many as that needs",
+		compare.DefaultPilot, compare.DefaultRounds))
 	roundsRest.IntVar(&f.pilot, "pilot-rounds", compare.DefaultPilot, "")
 	rounds.DurationVar(&f.rest, "rest", 10*time.Second, "pause between runs; simulated engines need none")
 	load.RateFlag(&f.load.Rate, "arrivals in place of recorded times: 5 (per second), 300/min, or a `process` such "+
