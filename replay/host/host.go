@@ -13,7 +13,7 @@
 //   - cost.go, cost_unix.go, cost_other.go: processor time and garbage collection pauses
 //     of a run
 //   - gpu.go: GPUs by nvidia-smi: names, memory, driver
-//   - label.go: names from servers and other programs, made safe to print
+//   - label.go: names from servers and other programs, made safe to print; which are this machine
 //   - limit_unix.go, limit_notunix.go: the limit of open files
 //   - used_linux.go: how many files are open, and how many local ports there are
 //   - grow_linux.go: the kernel's table of open files, grown before the run

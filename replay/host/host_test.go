@@ -185,3 +185,14 @@ func TestLocalGPUs(t *testing.T) {
 		}
 	}
 }
+
+// Only what no network carries is this machine's own: a name that is looked up, and an address of the machine in a
+// network, may be reached by others.
+func TestLoopback(t *testing.T) {
+	for name, want := range map[string]bool{"localhost": true, "LocalHost": true, "127.0.0.1": true, "127.9.9.9": true,
+		"::1": true, "0.0.0.0": false, "10.0.0.1": false, "localhost.example.com": false, "gateway": false, "": false} {
+		if got := Loopback(name); got != want {
+			t.Errorf("%q: %v, want %v", name, got, want)
+		}
+	}
+}

@@ -16,10 +16,7 @@ const leastRows = 5
 
 // surestFacts is how many lines of facts an answer shows even where warnings leave no room, such as throughput, errors
 // and output of a run. The table gives up to so many rows for them.
-const (
-	surestFacts = 4
-	rowsForThem = 2
-)
+const surestFacts, rowsForThem = 4, 2
 
 // leastFacts is how many lines of facts an answer shows, however much there is to warn of.
 const leastFacts = 5
