@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -18,7 +19,6 @@ import (
 
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay/client"
-	"reprise/replay/host"
 	"reprise/replay/openai"
 	"reprise/replay/result"
 	"reprise/trace"
@@ -318,7 +318,9 @@ func (f *Target) KeyFrom() (from string, kept bool) {
 		if err != nil {
 			return "", true
 		}
-		if u.Scheme != "https" && u.Scheme != "unix" && !host.Loopback(u.Hostname()) {
+		ip := net.ParseIP(u.Hostname())
+		if local := u.Hostname() == "localhost" || ip != nil && ip.IsLoopback(); u.Scheme != "https" &&
+			u.Scheme != "unix" && !local {
 			return "", true
 		}
 	}
