@@ -1,26 +1,30 @@
 package synth
 
-import "slices"
+import (
+	"math/rand/v2"
+	"slices"
+)
 
 // A request follows the turn before it of its session, or, as one of several at once, the last request of the session
-// where that came much sooner before. Where it has none it follows the one that it builds on, such
-// as a sample of the same prompt, if that came shortly before; and where requests on a template come in clumps, such as
-// the parts of a document or the jobs of an hour, each follows the one before. It is timed from that one, wherever that
-// comes. All that follow each other are a burst, which moves as one; a burst begins with its head.
+// where that came much sooner before. Where it has none it follows the one that it builds on, such as a sample of the
+// same prompt, if that came shortly before, or is sent again after a pause that many have, as retries are; and where
+// requests on a template come in clumps, such as the parts of a document or the jobs of an hour, each follows the one
+// before. It is timed from that one, wherever that comes. All that follow each other are a burst, which moves as one; a
+// burst begins with its head.
 
 const (
-	followsAmong = 2  // for each of k: of so many requests before it a request follows one of no session of its own
-	clumpedTimes = 10 // how much sooner than by chance, or than the turn before it, the next request comes in a clump
+	followsAmong = 2    // for each of k: of so many requests before it a request follows one of no session of its own
+	clumpedTimes = 10   // how much sooner than on average, or than the turn before it, the next request comes in a clump
+	clumpedShare = .4   // at least so many come so soon where requests come in clumps; by chance one of ten does
+	clockSlack   = 7    // gaps on a clock are as long as their median up to one part of so many
+	pausesAlike  = 1000 // pauses are alike up to one part of so many
+	pausesPart   = 50   // one of so many prompts that are sent again has a pause that many have
 )
 
 // followed returns for each place which it follows, none for a head.
 func followed(places []place, templates []template, times []int64, k int) []int32 {
-	onTemplate := make([]int, len(templates))
-	for i := range places {
-		if t := places[i].template; t != none {
-			onTemplate[t]++
-		}
-	}
+	among, soon := clumps(places, templates, times, k)
+	retried := oftenPaused(places, times, k)
 	last := make([]int32, len(templates))
 	for t := range last {
 		last[t] = none
@@ -30,29 +34,80 @@ func followed(places []place, templates []template, times []int64, k int) []int3
 	first := make([]int32, len(places))  // by place: the first of its session,
 	newest := make([]int32, len(places)) // by that: the last one so far
 	for i := range places {
-		p, soon := &places[i], followsAmong*k
-		first[i], newest[i] = int32(i), int32(i)
-		if follows[i] = p.upward(true); follows[i] == none {
-			follows[i] = p.parent
-		} else {
-			soon = len(places)
-			first[i] = first[follows[i]]
-			if last := &newest[first[i]]; (times[i]-times[*last])*clumpedTimes < times[i]-times[follows[i]] {
+		p, up := &places[i], places[i].upward(true)
+		first[i], newest[i], follows[i] = int32(i), int32(i), none
+		switch t := p.template; {
+		case up != none:
+			follows[i], first[i] = up, first[up]
+			if last := &newest[first[i]]; (times[i]-times[*last])*clumpedTimes < times[i]-times[up] {
 				follows[i] = *last
 			}
 			newest[first[i]] = int32(i)
-		}
-		if t := p.template; t != none && !templates[t].shared {
-			if follows[i] == none {
-				follows[i], soon = last[t], min(soon, len(places)/clumpedTimes/onTemplate[t])
+		case p.parent != none:
+			if i-int(p.parent) <= followsAmong*k || retried[i] {
+				follows[i] = p.parent
 			}
-			last[t] = int32(i)
+		case t != none && last[t] != none && (i-int(last[t]) <= among[t] || times[i]-times[last[t]] < soon[t]):
+			follows[i] = last[t]
 		}
-		if i-int(follows[i]) > soon {
-			follows[i] = none
+		if p.template != none {
+			last[p.template] = int32(i)
 		}
 	}
 	return follows
+}
+
+// clumps returns for each template among how many requests, or how soon, after the one before a request on it comes
+// that is of one clump with that; 0 where none is. What all requests share has no clumps.
+func clumps(places []place, templates []template, times []int64, k int) (among []int, soon []int64) {
+	on := make([][]int64, len(templates))
+	for i := range places {
+		if t := places[i].template; t != none && !templates[t].shared {
+			on[t] = append(on[t], times[i])
+		}
+	}
+
+	among, soon = make([]int, len(templates)), make([]int64, len(templates))
+	for t, at := range on {
+		if len(at) < 2 {
+			continue
+		}
+		among[t] = min(followsAmong*k, len(places)/clumpedTimes/len(at))
+		within, sooner := (at[len(at)-1]-at[0])/int64(len(at)-1)/clumpedTimes, 0
+		for i := 1; i < len(at); i++ {
+			if at[i]-at[i-1] < within {
+				sooner++
+			}
+		}
+		if len(at) >= 2*k && float64(sooner) >= clumpedShare*float64(len(at)) {
+			soon[t] = within
+		}
+	}
+	return among, soon
+}
+
+// oftenPaused tells of each place whether it is a prompt sent again after a pause that many such have.
+func oftenPaused(places []place, times []int64, k int) []bool {
+	var pauses []dealt
+	for i := range places {
+		if p := &places[i]; p.class == repeats {
+			pauses = append(pauses, dealt{key: times[i] - times[p.parent], place: int32(i)})
+		}
+	}
+	slices.SortFunc(pauses, dealt.compare)
+
+	often := make([]bool, len(places))
+	least, from, to := max(4*k, len(pauses)/pausesPart), 0, 0
+	for _, d := range pauses {
+		for pauses[from].key < d.key-d.key/pausesAlike {
+			from++
+		}
+		for to < len(pauses) && pauses[to].key <= d.key+d.key/pausesAlike {
+			to++
+		}
+		often[d.place] = to-from >= least
+	}
+	return often
 }
 
 // upward is the place above p in the tree of its session, or none.
@@ -86,15 +141,64 @@ func mostTurns(places []place, sourced bool) int {
 	return int(most)
 }
 
-// headsOf are the places that follow none.
-func headsOf(follows []int32) []int32 {
-	var heads []int32
+// groupHeads finds the places that follow none, and which of them take each other's times: by head, its group. Where k or
+// more on one template come by a clock, such as jobs at full hours, these are a group, and still come by it. All others
+// are group 0.
+func groupHeads(places []place, templates []template, follows []int32, times []int64, k int) (heads []int32, group []int) {
+	on := make([][]int64, len(templates))
 	for i, up := range follows {
-		if up == none {
-			heads = append(heads, int32(i))
+		if up != none {
+			continue
+		}
+		heads = append(heads, int32(i))
+		if t := places[i].template; t != none {
+			on[t] = append(on[t], times[i])
 		}
 	}
-	return heads
+
+	clocked := make([]bool, len(templates))
+	for t, at := range on {
+		clocked[t] = len(at) >= k && byClock(at)
+	}
+	group = make([]int, len(heads))
+	for head, i := range heads {
+		if t := places[i].template; t != none && clocked[t] {
+			group[head] = 1 + int(t)
+		}
+	}
+	return heads, group
+}
+
+// byClock tells whether most gaps between times are about as long as their median; by chance one of ten is.
+func byClock(times []int64) bool {
+	gaps := gapsBetween(times)[1:]
+	slices.Sort(gaps)
+	median, alike := gaps[len(gaps)/2], 0
+	for _, gap := range gaps {
+		if max(gap-median, median-gap) <= median/clockSlack {
+			alike++
+		}
+	}
+	return median > 0 && 2*alike > len(gaps)
+}
+
+// blurredHeads are times of heads, blurred. Those by a clock are so by themselves, so that others between two full
+// hours do not move these.
+func blurredHeads(heads []int32, group []int, times []int64, k int, r *rand.Rand) []int64 {
+	out := make([]int64, len(heads))
+	for _, clocked := range [...]bool{false, true} {
+		var of []int
+		var at []int64
+		for head, g := range group {
+			if g > 0 == clocked {
+				of, at = append(of, head), append(at, times[heads[head]])
+			}
+		}
+		for i, at := range upTo(blurred(gapsBetween(at), k, r)) {
+			out[of[i]] = at
+		}
+	}
+	return out
 }
 
 // burstSizes counts the requests of each burst, by its head.

@@ -44,8 +44,96 @@ func TestFollowed(t *testing.T) {
 		}
 	}
 	spread := []place{on(1), on(none), on(1), on(none), on(1), on(none), on(1)}
-	if got := headsOf(followed(spread, templates, make([]int64, len(spread)), 10)); len(got) != len(spread) {
+	at := make([]int64, len(spread))
+	if got, _ := groupHeads(spread, templates, followed(spread, templates, at, 10), at, 10); len(got) != len(spread) {
 		t.Errorf("requests on a template that come evenly follow each other: heads %v", got)
+	}
+}
+
+// Requests on a template are clumps where they come at once again and again, however many others come meanwhile, and
+// none where they come by chance or share the template with all. A prompt is a retry of another where many come after
+// that pause.
+func TestClumpsAreFoundByTime(t *testing.T) {
+	const k, second = 10, int64(1e9)
+	r := rand.New(rand.NewPCG(5, 6))
+	templates := []template{{up: none}, {up: none}, {up: none, shared: true}}
+	at := map[int32][]int64{}
+	for i := range int64(20) {
+		for range 4 {
+			at[0] = append(at[0], i*300*second+r.Int64N(3*second)) // a job each five minutes
+			at[2] = append(at[2], i*300*second+r.Int64N(3*second))
+		}
+	}
+	for range 200 {
+		at[1] = append(at[1], r.Int64N(6000*second))
+	}
+	var places []place
+	var times []int64
+	for template, of := range at {
+		slices.Sort(of)
+		for _, at := range of {
+			places = append(places, place{template: template, link: link{class: opens, parent: none}, seat: seat{after: none}})
+			times = append(times, at)
+		}
+	}
+	order := byTime(times)
+	sorted, instants := make([]place, len(places)), make([]int64, len(places))
+	for i, d := range order {
+		sorted[i], instants[i] = places[d.place], d.key
+	}
+
+	follows := followed(sorted, templates, instants, k)
+	counts := map[int32]int{}
+	for i, up := range follows {
+		if up != none {
+			counts[sorted[i].template]++
+			if sorted[up].template != sorted[i].template || instants[i]-instants[up] > 3*second {
+				t.Errorf("place %d follows one %d ns before", i, instants[i]-instants[up])
+			}
+		}
+	}
+	if counts[0] != 60 || counts[1] != 0 || counts[2] != 0 {
+		t.Errorf("%v follow, by template; of the first 60 of 80 are to", counts)
+	}
+
+	heads, group := groupHeads(sorted, templates, follows, instants, k)
+	clocked := 0
+	for head, g := range group {
+		if g == 1 && sorted[heads[head]].template == 0 {
+			clocked++
+		}
+	}
+	if clocked != 20 {
+		t.Errorf("%d of 20 jobs come by a clock", clocked)
+	}
+	for i, at := range blurredHeads(heads, group, instants, k, r) {
+		if early := at % (300 * second); group[i] == 1 && early > 30*second && early < 270*second {
+			t.Errorf("a job of five minutes comes %d s after one", early/second)
+		}
+	}
+}
+
+func TestRetriesFollowAfterACommonPause(t *testing.T) {
+	const k = 10
+	r := rand.New(rand.NewPCG(7, 8))
+	var places []place
+	var times []int64
+	for i := range int32(400) {
+		places = append(places, place{template: none, link: link{class: opens, parent: none}, seat: seat{after: none}})
+		times = append(times, int64(i)*1e8)
+	}
+	for i := range int32(200) { // half of them three seconds later, the others some time
+		pause := int64(3e9)
+		if i%2 == 1 {
+			pause = 10e9 + r.Int64N(20e9)
+		}
+		places = append(places, place{template: none, link: link{class: repeats, parent: i}, seat: seat{after: none}})
+		times = append(times, times[i]+pause)
+	}
+	for i, up := range followed(places, nil, times, k) {
+		if want := i >= 400 && i%2 == 0; (up != none) != want {
+			t.Fatalf("place %d follows %d", i, up)
+		}
 	}
 }
 

@@ -91,9 +91,10 @@ func (m *Model) timesByGaps(r *rand.Rand) []int64 {
 	k := max(m.kSwap, DefaultKSwap)
 	times := upTo(m.gaps)
 	follows := followed(m.places, m.templates, times, k)
-	gaps, heads := gapsTo(follows, times), gapsBetween(instants(headsOf(follows), times))
+	gaps := gapsTo(follows, times)
+	heads, group := groupHeads(m.places, m.templates, follows, times, k)
 	best, _ := arrival.Nearest(m.arrivals, func() []int64 {
-		return timed(m.places, follows, times, gaps, upTo(blurred(heads, k, r)))
+		return timed(m.places, follows, times, gaps, blurredHeads(heads, group, times, k, r))
 	}, func(times []int64) []int64 { return slices.Sorted(slices.Values(times)) })
 	return best
 }

@@ -77,7 +77,7 @@ func TestSwapKeepsTheLimitOfLengths(t *testing.T) {
 	}
 	s, _ := swapperOf(t, rows, trace.Meta{BlockSize: 16}, 10)
 	s.prepare()
-	x := s.try()
+	x := s.try(s.r)
 	m := &Model{places: x.places, labels: s.labels, ends: s.ends}
 	m.meta.BlockSize = s.size
 	p := &replayed(m, make([]int64, len(x.places))).populations[0]

@@ -1,17 +1,17 @@
 package synth
 
 import (
-	"bufio"
 	"context"
 	crand "crypto/rand"
-	"encoding/binary"
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"runtime"
 	"slices"
+	"sync"
 
 	"reprise/trace/arrival"
-	"reprise/trace/sample"
+	"reprise/trace/crash"
 )
 
 // Settings of the swapping. Of several swaps the one counts whose figures are nearest
@@ -34,8 +34,7 @@ func (m *Model) swap(ctx context.Context, e *extractor, opts *FitOptions) error 
 	if entropy == nil {
 		entropy = crand.Reader
 	}
-	src := &entropySource{r: bufio.NewReader(entropy)}
-	s := swapper{r: rand.New(src), k: m.kSwap, size: m.meta.BlockSize, templates: m.templates, labels: m.labels,
+	s := swapper{k: m.kSwap, size: m.meta.BlockSize, templates: m.templates, labels: m.labels,
 		ends: m.ends, domains: domainsOf(m.labels), shapes: e.shapes, times: e.times}
 	s.places = slices.Clone(m.places)
 	if m.sampled == nil {
@@ -46,55 +45,69 @@ func (m *Model) swap(ctx context.Context, e *extractor, opts *FitOptions) error 
 	if s.size > 0 {
 		tries = max(1, min(swapTriesMost, triesRequests/len(m.places)))
 	}
+	seeds := make([][32]byte, tries)
+	for i := range seeds {
+		if _, err := io.ReadFull(entropy, seeds[i][:]); err != nil {
+			return fmt.Errorf("read random numbers for swapping: %w", err)
+		}
+	}
+
 	want := s.keptOf(m.places, m.templates, s.times, tries > 1)
-	best, times := -1.0, s.times
-	for tried := range tries {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if opts.Swaps != nil {
-			opts.Swaps(tried, tries)
-		}
-		try := s.try()
-		kept := s.keptOf(try.places, try.templates, try.times, tries > 1)
-		off := kept.off(&want)
-		if best >= 0 && off >= best {
-			continue
-		}
-		best = off
-		m.places, m.templates, times = try.places, try.templates, try.times
+	best := s.nearest(ctx, &want, seeds, opts.Swaps)
+	if err := ctx.Err(); err != nil {
+		return err
 	}
-	m.gaps = gapsBetween(times)
-	if src.err != nil {
-		return fmt.Errorf("read random numbers for swapping: %w", src.err)
-	}
+	m.places, m.templates, m.gaps = best.places, best.templates, gapsBetween(best.times)
 	return nil
 }
 
-// entropySource draws from a reader and keeps its error, after which the draws
-// are worth nothing. They still differ: package rand draws again and again until
-// a number suits it.
-type entropySource struct {
-	r    io.Reader
-	err  error
-	last uint64
-}
+// nearest makes a swap from each seed, as many at a time as there are processors, and returns the one whose figures are
+// nearest to those wanted, of equals the first. It is nil where the context ended before any.
+func (s *swapper) nearest(ctx context.Context, want *keptFigures, seeds [][32]byte, watch func(tried, of int)) *swapping {
+	var (
+		mu          sync.Mutex
+		best        *swapping
+		bestOff     float64
+		begun, from int
+	)
+	next := func() (try int, more bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		if begun == len(seeds) || ctx.Err() != nil {
+			return 0, false
+		}
+		if watch != nil {
+			watch(begun, len(seeds))
+		}
+		begun++
+		return begun - 1, true
+	}
+	judge := func(try int, t *swapping, off float64) {
+		mu.Lock()
+		defer mu.Unlock()
+		if best == nil || off < bestOff || off == bestOff && try < from {
+			best, bestOff, from = t, off, try
+		}
+	}
 
-func (e *entropySource) Uint64() uint64 {
-	var b [8]byte
-	if e.err == nil {
-		_, e.err = io.ReadFull(e.r, b[:])
+	var wait sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(seeds)) {
+		wait.Go(func() {
+			defer crash.Caught()
+			for try, more := next(); more; try, more = next() {
+				t := s.try(rand.New(rand.NewChaCha8(seeds[try])))
+				kept := s.keptOf(t.places, t.templates, t.times, len(seeds) > 1)
+				judge(try, t, kept.off(want))
+			}
+		})
 	}
-	if e.err != nil {
-		e.last += sample.Golden
-		return sample.Mix64(e.last)
-	}
-	return binary.LittleEndian.Uint64(b[:])
+	wait.Wait()
+	return best
 }
 
 // A swapper makes swaps of the places of one trace.
 type swapper struct {
-	r         *rand.Rand
+	r         *rand.Rand // of one swap
 	k         int
 	size      int
 	labels    []label
@@ -183,8 +196,11 @@ func (s *swapper) rareEdits() {
 	}
 }
 
-func (s *swapper) try() *swapping {
-	s = s.shuffled(int64(movedAmong * s.k))
+// try makes a swap of its own by random numbers.
+func (s *swapper) try(r *rand.Rand) *swapping {
+	of := *s
+	of.r = r
+	s = of.shuffled(int64(movedAmong * s.k))
 	t := s.unswapped()
 	t.dealTemplates()
 	t.swapSizes()
@@ -202,26 +218,41 @@ func (s *swapper) unswapped() *swapping {
 	return t
 }
 
-// shuffled moves each burst among so many requests, or five times as many as it has, but never before what it builds
-// on, and exchanges the gaps in them. Of several ways it takes that whose counts vary as those of the trace.
+// shuffled moves each burst among so many requests, or five times as many as it has, and a clump among so many clumps
+// on its template, but never before what it builds on, and exchanges the gaps in them. Of several ways it takes that
+// whose counts vary as those of the trace.
 func (s *swapper) shuffled(among int64) *swapper {
 	type order struct {
 		places []place
 		times  []int64
 	}
 	follows := followed(s.places, s.templates, s.times, s.k)
-	heads, requests := headsOf(follows), burstSizes(follows)
+	heads, group := groupHeads(s.places, s.templates, follows, s.times, s.k)
+	requests := burstSizes(follows)
+	groups := make([][]int, 1+len(s.templates))
+	for head, of := range group {
+		groups[of] = append(groups[of], head)
+	}
 	draw := func() order {
-		keys := make([]dealt, len(heads))
-		for i, p := range heads {
-			width := max(among, movedTimes*requests[p]) << 16
-			keys[i] = dealt{key: int64(p)<<16 + s.r.Int64N(width) - width/2, place: int32(i)}
+		slots := make([]int, len(heads)) // by head: whose time it takes
+		for _, of := range groups {
+			keys := make([]dealt, len(of))
+			for rank, head := range of {
+				place, width := int64(heads[head]), max(among, movedTimes*requests[heads[head]])
+				if group[head] > 0 {
+					place, width = int64(rank), among
+				}
+				keys[rank] = dealt{key: place<<16 + s.r.Int64N(width<<16) - width<<15, place: int32(head)}
+			}
+			slices.SortFunc(keys, dealt.compare)
+			for rank, d := range keys {
+				slots[d.place] = of[rank]
+			}
 		}
-		slices.SortFunc(keys, dealt.compare)
-		at := upTo(blurred(gapsBetween(instants(heads, s.times)), s.k, s.r))
+		at := blurredHeads(heads, group, s.times, s.k, s.r)
 		moved := make([]int64, len(heads))
-		for slot, d := range keys {
-			moved[d.place] = at[slot]
+		for head, slot := range slots {
+			moved[head] = at[slot]
 		}
 		places, gaps := s.exchangedGaps(follows)
 		return order{places, timed(places, follows, s.times, gaps, moved)}

@@ -45,7 +45,7 @@ func TestSwapIsValid(t *testing.T) {
 	for name, k := range talks() {
 		s, old := swapperOf(t, k.rows(1, 3000), trace.Meta{BlockSize: k.block}, 10)
 		s.prepare()
-		x := s.try()
+		x := s.try(s.r)
 		users := map[int64]int{}
 		joins := [2][joins]int{}
 		for i := range old {
@@ -204,7 +204,7 @@ func TestCommonLengthsStay(t *testing.T) {
 	}
 	s, old := swapperOf(t, rows, trace.Meta{BlockSize: block}, 10)
 	s.prepare()
-	x := s.try()
+	x := s.try(s.r)
 
 	var prompts, outputs [2]int
 	others := 0
@@ -257,7 +257,7 @@ func TestFullWindowsStayFull(t *testing.T) {
 	}
 	s, _ := swapperOf(t, rows, trace.Meta{BlockSize: block}, 10)
 	s.prepare()
-	x := s.try()
+	x := s.try(s.r)
 	p := &replayed(&Model{places: x.places, templates: x.templates, labels: s.labels, ends: s.ends, meta: trace.Meta{BlockSize: block}}, make([]int64, n)).populations[0]
 	full, beyond := 0, 0
 	for i := range x.places {
@@ -293,7 +293,7 @@ func TestBurstsOfOneLengthStayAlike(t *testing.T) {
 	}
 	s, old := swapperOf(t, rows, trace.Meta{BlockSize: block}, 10)
 	s.prepare()
-	x := s.try()
+	x := s.try(s.r)
 	alike, other := 0, 0
 	for i, up := range x.near {
 		if up == none {

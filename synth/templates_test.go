@@ -169,7 +169,7 @@ func TestRareTemplatesAreDealt(t *testing.T) {
 	s.prepare()
 	rare, own, was, is := 0, 0, 0, 0
 	for range 5 {
-		x := s.try()
+		x := s.try(s.r)
 		for i, m := range s.templates {
 			switch now := x.templates[i]; {
 			case !m.rare && now != m:

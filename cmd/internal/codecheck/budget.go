@@ -21,7 +21,7 @@ var budgets = map[string]int{
 	"datasets":  28_750,
 	"examples":  1_000,
 	"replay":    63_020,
-	"synth":     16_101,
+	"synth":     16_240,
 	"trace":     34_850,
 }
 
