@@ -147,6 +147,11 @@ func interruptible(parent context.Context) context.Context {
 	return ctx
 }
 
+// The library keeps this setting for the whole process, in which tests run commands side by side: it is set once.
+func init() {
+	cobra.EnableCommandSorting = false
+}
+
 // run is the whole program but for the process: it returns the exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := rootCommand(stdout)
@@ -244,7 +249,6 @@ Begin with:  reprise demo`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	cobra.EnableCommandSorting = false
 	root.SetFlagErrorFunc(flags.Mistake)
 	root.AddGroup(&cobra.Group{ID: "prepare", Title: "Make a workload"}, &cobra.Group{ID: "measure", Title: "Measure"},
 		&cobra.Group{ID: "judge", Title: "Report and decide"}, &cobra.Group{ID: "other", Title: "Other"})

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -74,19 +75,19 @@ func TestServersAreAskedBeforeTheLoad(t *testing.T) {
 func TestPromptsGoToServersThatRefuseOneWord(t *testing.T) {
 	file := conversations(t, 5)
 	t.Chdir(t.TempDir())
-	asked := 0
+	var asked atomic.Int64
 	url := quickServer(t, func(w http.ResponseWriter, r *http.Request) bool {
 		if !strings.HasSuffix(r.URL.Path, "/completions") {
 			return false
 		}
-		asked++
+		asked.Add(1)
 		w.WriteHeader(400)
 		fmt.Fprint(w, `{"error":{"message":"the prompt is too short"}}`)
 		return true
 	})
 	_, errs, code := reprise(t, strings.Fields("replay "+file+" --model m --concurrency 2 -o r.parquet --url "+url)...)
-	if code != cli.Untrusted || asked < 5 {
-		t.Errorf("%d requests, exit code %d\n%s", asked, code, errs)
+	if code != cli.Untrusted || asked.Load() < 5 {
+		t.Errorf("%d requests, exit code %d\n%s", asked.Load(), code, errs)
 	}
 }
 
