@@ -166,7 +166,7 @@ func TestShardsAreTheWhole(t *testing.T) {
 	t.Parallel()
 	r := mrand.New(mrand.NewPCG(3, 9))
 	counts := map[string]int{}
-	for round := range oftener(16, 600) {
+	for round := range oftener(16, 120) {
 		p := anonymize.Policy{Tier: anonymize.Internal, BlockSize: 16, SpillDir: t.TempDir(), KeepModel: round%2 == 0, Lengths: []string{"", "usage", "text"}[round%3]}
 		switch round % 4 {
 		case 0, 1:

@@ -68,7 +68,7 @@ func TestHelpExamples(t *testing.T) {
 			}
 		}
 		if cmd.Name() == "calibrate" { // a server with known costs, recorded by a sweep and otherwise
-			must(t, "sweep", "chat", "--preset", "l4-qwen2.5-0.5b", "--rates", "2,20", "--level-duration", "5s", "--level-requests", "60", "--no-confirm", "-o", "levels")
+			must(t, "sweep", "chat", "--preset", "l4-qwen2.5-0.5b", "--rates", "2,20", "--level-duration", "5s", "--level-requests", "30", "--no-confirm", "-o", "levels")
 			for _, name := range []string{"r1", "r2", "later"} {
 				must(t, "simulate", "w.parquet", "--preset", "l4-qwen2.5-0.5b", "--rate", "8", "-o", name+".parquet")
 			}
@@ -82,7 +82,7 @@ func TestHelpExamples(t *testing.T) {
 			if err := os.Mkdir("shards", 0o700); err != nil {
 				t.Fatal(err)
 			}
-			start := time.Now().Add(8 * time.Second).Format(time.RFC3339Nano)
+			start := time.Now().Add(4 * time.Second).Format(time.RFC3339Nano)
 			var both sync.WaitGroup
 			for _, share := range []string{"0/2", "1/2"} {
 				both.Go(func() {

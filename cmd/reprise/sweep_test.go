@@ -45,7 +45,7 @@ func TestSweepOf70B(t *testing.T) {
 	if h.Load == nil || *h.Load < 20 || *h.Load >= 25 || !h.Sustained {
 		t.Errorf("highest: %+v", h)
 	}
-	bounded := sweepOf(t, cli.Good, preset, clause, "--rates=5,20,25", "--precision=25%", "--set", "level-budget=8000", "-o", "b")
+	bounded := sweepOf(t, cli.Good, preset, clause, "--rates=5,20,25", "--precision=25%", "--set", "level-budget=3000", "-o", "b")
 	if h := bounded.Highest; h.Low == nil || h.High == nil || *h.Low >= *h.High || *h.Load < .95**h.Low || *h.Load > *h.Low {
 		t.Errorf("highest, with bounds: %v of %v to %v", *h.Load, *h.Low, *h.High) // of what was offered at the lower one, so much came out
 	}
@@ -304,7 +304,7 @@ func TestSweepSaysWhatComes(t *testing.T) {
 			"requests, about 2s (0 of warm-up, --warmup; 60 measured, --level-requests, " +
 			"which takes longer than --level-duration 100ms)",
 		"--rates 80 --level-duration 100ms --warmup 0 --no-confirm --clause p99~ttft~<=~9s": "100 measured, which p99 ttft <= 9s takes, longer than --level-duration 100ms: --level-requests allows fewer)",
-		"--adaptive --set from=64 --level-duration 100ms --level-requests 0 --warmup 0 --no-confirm --clause " +
+		"--adaptive --set from=0.03 --level-duration 100ms --level-requests 0 --warmup 0 --no-confirm --clause " +
 			"max~ttft~<=~1ns": "estimate: at most 0s for the first level; how many follow",
 		"--concurrencies 2 --level-duration 300ms --warmup 0 --no-confirm": "level 2 in flight: about 0s (a warm-up of 0, --warmup; --level-duration 300ms measured)",
 		"--rates 40 --level-duration 500ms --warmup 0 --sustain 600ms":     "sustaining 40 req/s: ",

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jedib0t/go-pretty/v6/text"
 
@@ -92,7 +93,7 @@ var walkLines = []walked{
 	{"bench serving PRESET -o bench1", 0, "Suite serving: 5 workloads, 5 runs: every one is trustworthy", `{"`},
 	{"bench serving PRESET --max-num-seqs 4 -o bench2 --baseline bench1", 0, "Suite serving: 5 workloads, 5 runs: every one is trustworthy", `{"`},
 	{"bench matrix PRESET --row a --row b -o bench3", 0, "Suite matrix: 2 workloads, 2 runs: every one is trustworthy", `{"`},
-	{"demo -o demo --speed 20", 0, "", `{"`},
+	{"demo -o demo --speed 100", 0, "", `{"`},
 	{"help replya", 2, "reprise: there is no command \"replya\": did you mean reprise replay?", ""},
 	{"version", 0, "reprise unversioned", `{"`},
 	{"datasets", 0, "", `{"`},
@@ -151,7 +152,7 @@ func TestEveryOutput(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("NO_COLOR", "1")
 	walkFiles(t)
-	real := strings.NewReplacer("PRESET", "--preset l4-qwen2.5-0.5b", "URL", "--url "+simulate(t), "TRUSTING",
+	real := strings.NewReplacer("PRESET", "--preset l4-qwen2.5-0.5b", "URL", "--url "+simulateStream(t, time.Millisecond), "TRUSTING",
 		"--trust max-stall=off,max-stall-ttft=off,max-stall-gap=off,max-lag=off,max-lag-p50=off,max-lag-drift=off,max-cpu=off,max-gc-pause=off")
 	for _, c := range walkLines {
 		args := strings.Fields(real.Replace(c.line))
