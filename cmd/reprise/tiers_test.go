@@ -234,9 +234,9 @@ func TestModesOfOutputs(t *testing.T) {
 			t.Errorf("%s, with figures of a trace of tier internal, has mode %o", name, got)
 		}
 	}
-	must(t, "synth", "fit", "house.parquet", "-o", "m.parquet")
-	must(t, "synth", "m.parquet", "-o", "w.parquet")
 	must(t, "slice", "house.parquet", "--end", "5m", "-o", "s.parquet")
+	must(t, "synth", "fit", "s.parquet", "-o", "m.parquet")
+	must(t, "synth", "m.parquet", "-o", "w.parquet")
 	must(t, "export", "house.parquet", "--to", "mooncake", "-o", "x.parquet")
 	reprise(t, "simulate", "w.parquet", "-o", "r.parquet", "--preset", "l4-qwen2.5-0.5b", "--quiet")
 	for _, name := range []string{"house", "partner", "h", "m", "w", "s", "x", "r"} {
