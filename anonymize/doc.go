@@ -35,7 +35,7 @@
 // Several processes import one log by [EncodeShard], which does step 1 for a share of its
 // files, and [MergeShards], which does the other steps for all of them.
 //
-// The [Card] of each output says in words what was done to it.
+// The [Card] of each output says in words how it was made and protected.
 //
 // # Files
 //
@@ -47,7 +47,7 @@
 //   - recorded.go: the same one entry at a time, for a recorder: rows of a part, and the
 //     trace that is made of parts
 //   - turns.go: the turns of a recording: which follows which, and how long after its end
-//   - gaps.go: texts that cannot be what was sent, so that the usage gives the length and
+//   - gaps.go: texts that cannot be the prompts sent, so that the usage gives the length and
 //     they give no blocks: redacted, empty, or much shorter than the usage says
 //   - usagechain.go: the chain of a text fitted to the length that the usage says; markers
 //     that only the first records show; text and usage that contradict each other
@@ -82,7 +82,7 @@
 //     body
 //   - templates.go: system prompts that many users have, counted and kept with a notice for
 //     the reviewer
-//   - scrub.go: what is replaced in a kept system prompt: keys and tokens of services,
+//   - scrub.go: secrets replaced in a kept system prompt: keys and tokens of services,
 //     passwords, mail addresses, phone numbers, IBANs, IP addresses, card numbers, UUIDs
 //     and words that look random
 //   - keyfile.go: a key that recordings share, in a file; what cards say of it

@@ -123,7 +123,7 @@
 //   - agent_codex.go: codex, sessions of Codex CLI: usage of calls, arrivals
 //   - agent_codex_threads.go: codex: forks and sub-agents, what they copied
 //   - agent_openhands.go: openhands, results with the usage and the latency of each call
-//   - agent_swe.go: swe-agent, trajectories, whose lengths are those of their text
+//   - agent_swe.go: swe-agent, trajectories, whose lengths are counted from their text
 //   - agent_gemini.go: gemini-cli, sessions of Gemini CLI: rewinds, messages written again
 //   - agent_qwen.go: qwen-code, sessions of Qwen Code
 //   - agent_cline.go: cline, tasks of Cline and Roo Code
@@ -136,12 +136,12 @@
 //
 // The rooms below it, from the bottom up, are internal packages:
 //
-//   - fault: what is wrong with an input and where; notes that count
+//   - fault: faults of an input and their place; notes that count
 //   - record: bytes cut into records
 //   - stamp: times as they are written, and the clock that turns them into instants
 //   - row: values by path, of JSON, CSV and Parquet; fields that are not read; views
 //   - sniff: how an input begins, and detectors of formats by that
-//   - input: files and folders; what is in archives, Arrow and the logs of containers
+//   - input: files and folders; members of archives, Arrow and the logs of containers
 //   - talk: messages, tools, prompts and replies in the forms of all APIs
 //
 // Exported names may change in any release.

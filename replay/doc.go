@@ -6,7 +6,7 @@
 //     is bounded in time, memory and number. A row that is prepared too late is sent
 //     late, keeps its due time, and its lateness is recorded.
 //  2. Due times are absolute from one start. In open loop they are the recorded
-//     times divided by the speed, or those of an arrival process. In a causal run
+//     times divided by the speed, or the times of an arrival process. In a causal run
 //     a [Lineage] says which rows wait for which: a turn is due when its parents
 //     are over and its think time has passed. How far that is from its
 //     recorded time is the [result.Drift]. With [Threading] the turn's prompt holds the
@@ -19,7 +19,7 @@
 //  4. Every row that was due ends as one [result.Result], also when the request failed
 //     or was cut off. Results are written within a second, in order of completion.
 //  5. [Runner.Record] writes a [result.Journal] and finishes it into a results file, with
-//     the [result.Run]: what was asked for, and what the client found out about itself.
+//     the [result.Run]: the load asked for, and the client's findings about itself.
 //     It also measures the servers, see [Metering].
 //
 // A [Loop] plays rows again and again. A [Primer] fills the server's cache before a
@@ -66,13 +66,13 @@
 //   - closedloop.go: a closed loop: its slots, ramp-up, and which request gets the next
 //     slot
 //   - sessionload.go: SessionLoad: session trees as the unit of load, its settings, and
-//     trajectories that begin inside, with what is sent before for them
+//     trajectories that begin inside, with the prompts sent before for them
 //   - trees.go, treethreads.go: the session trees of a workload: which rows belong together,
 //     kept in a private file; which conversation of its tree a row belongs to
 //   - livetrees.go, liverow.go: trees that are live: which starts when, and when its rows are
-//     due; the caps on waits and on idle time; what is known of a row
+//     due; the caps on waits and on idle time; the known part of a row's prompt
 //   - agentwaits.go: waits as AIPerf has them, with their joins and calls of agents
-//   - sessiontally.go: what is counted of session trees
+//   - sessiontally.go: counts of session trees
 //   - plansessions.go: a dry run of a load of sessions
 //   - threads.go: Threading: which turn goes on from which reply, and the memory that
 //     replies may take

@@ -1,14 +1,14 @@
 // Package synth makes workloads that keep the shape of a real trace.
 //
 //  1. [Count] finds how many sessions, users and blocks a trace names.
-//  2. A [Mirror] yields the same rows under fresh ids: what is shared with what,
+//  2. A [Mirror] yields the same rows under fresh ids: which prompts share what,
 //     when, and how much stays as it was, and the mirrored rows are a workload.
 //  3. Rows that name no blocks, or too few, are completed by [Unshared], so
 //     that what they do not share becomes explicit.
 //  4. [Fit] keeps a [Model] of a trace: for each request a place in the order, which
 //     says on which earlier request's prompt it builds and how, what it added and what
 //     came out, and how long after the one before it came. Sizes, outputs and gaps are exchanged
-//     among at least k alike, and bursts, which may be whole sessions, move. Replayed without that the places rebuild
+//     among at least k similar ones, and bursts, which may be whole sessions, move. Replayed without that the places rebuild
 //     the trace exactly, but for the names of its blocks.
 //  5. [FitHistograms] makes a model of cells of the histograms of a profile, from which
 //     each request is drawn anew. Package synth/release makes models that may be shared.
@@ -18,7 +18,7 @@
 //
 // A request extends the prompt of its parent, whatever that became. So what a workload
 // keeps follows from the links: depths and lengths fit each other, sessions stay
-// together, and the stack distance of a request is that of its parent's place.
+// together, and the stack distance of a request is its parent's.
 //
 // Package synth/prompt makes the prompts of rows, synth/spec makes a workload without
 // a trace, from a description, and synth/fidelity says how close a workload is to a
@@ -42,17 +42,17 @@
 //   - forest.go: the prefix tree, compressed, with who last touched each node, that fitting
 //     and generating share
 //   - common.go: the prefix that more than half of the requests of a cache domain carry
-//   - swap.go: the swaps of a fit, of which the one with the nearest figures counts; the
+//   - swap.go: the swaps of a fit, whose nearest counts, by its figures; the
 //     order of places, and rare labels
 //   - follow.go, gaps.go: bursts, of requests that follow each other, and when they come; the gaps between arrivals
-//   - sizes.go: sizes permuted among places alike
+//   - sizes.go: sizes permuted among similar places
 //   - fitsizes.go, lengths.go, tokencourse.go: sizes exchanged until prompts are as long as the
 //     trace's, and each part of the order has as many tokens; what exchanges cost is in the
 //     second and third
 //   - endings.go: outputs dealt to the prompts of the length
-//   - swapcells.go: cells of at least k alike: cut by one set of points, or by two
-//   - kept.go: figures of places, among them the LRU curve, and how far those of two swaps are
-//     apart
+//   - swapcells.go: cells of at least k similar ones: cut by one set of points, or by two
+//   - kept.go: figures of places, among them the LRU curve, and how far two swaps are
+//     apart by them
 //   - figures.go: what a swap did, and the hit ratio that a model states
 //   - model.go: Model: the trace it was fitted to, the note that that was too short
 //   - modelfile.go, modelrow.go, modelmeta.go: the model file: reading and writing in the

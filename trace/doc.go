@@ -40,7 +40,7 @@
 //   - manifest.go: a partitioned trace, which is a folder: its manifest, and what it may say
 //   - partitionwriter.go: writing partitions, by one process or several, and the manifest of
 //     what several wrote
-//   - partitionreader.go: reading partitions as one trace; refusing those that are missing,
+//   - partitionreader.go: reading partitions as one trace; refusing missing ones,
 //     cut, repeated or foreign
 //   - columnwriter.go: rows written to Parquet column by column, page by page
 //   - columnreader.go: the fast reader of columns, page by page; reading only
@@ -53,7 +53,7 @@
 //     number, parents within the part; sessions, users and blocks renumbered from 0
 //   - merge.go, sidebyside.go, numbers.go: rows of several traces in one order of arrival, read side by side;
 //     their ids numbered anew in private files
-//   - mergemeta.go: the metadata of what is put together of several files, and which do not
+//   - mergemeta.go: the metadata of a trace of several files, and which do not
 //     fit together
 //   - groups.go: rows that belong together, by session and parents
 //   - sample.go: a random sample of whole sessions, stratified by tokens and rows

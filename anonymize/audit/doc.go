@@ -17,7 +17,7 @@
 // # Files
 //
 //   - audit.go: the list of checks, what each needs, and how they are run
-//   - case.go: what is judged and what the judge knows: the source log, imported anew, and
+//   - case.go: the output that is judged, and the judge's knowledge: the source log, imported anew, and
 //     the rows that the output was made from
 //   - output.go: the file that is judged: its kind by content, its tier, digest and hash
 //   - result.go: the findings: pass, fail, inconclusive or skipped, as JSON
@@ -34,20 +34,20 @@
 //     values
 //   - freetext.go: the check free-text: strings that the tool did not choose; the forms of
 //     mail addresses, IBANs, card numbers
-//   - vocabulary.go: the words that the tool writes by itself, among them those of cards
+//   - vocabulary.go: the words that the tool writes by itself, among them the words of cards
 //     made of a few invented requests
 //   - ids.go: the check that block ids are plain numbers, counted up, and no hash of a
 //     guessed text
 //   - dictionary.go: ids that an outsider could compute for known texts, by the hash
 //     schemes of engines and traces
 //   - times.go: the check that no times of the source come out, exactly or nearly
-//   - neighbours.go: the check that leaves one user out of the source of a release: what is
-//     measured moves no further than its noise hides
+//   - neighbours.go: the check that leaves one user out of the source of a release: its
+//     figures move no further than their noise hides
 //   - interference.go: the check non-interference: outputs stay the same when the source's
 //     identifiers and times change
-//   - linkage.go: the check linkage: which tests are run on what is drawn, and the report on
+//   - linkage.go: the check linkage: which tests are run on drawn rows, and the report on
 //     other outputs
-//   - linkagepairs.go: linkage: pairs of lengths that are those of the source
+//   - linkagepairs.go: linkage: pairs of lengths that the source has too
 //   - linkageattack.go: linkage: whether drawn rows lie nearer to their source than other
 //     people's rows do
 //   - linkagehalf.go: linkage: whether somebody who knows a few requests of a session tells

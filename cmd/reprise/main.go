@@ -42,15 +42,15 @@
 //   - inspect.go: import: the fields of a log that is not recognised, and the command line
 //     that imports it
 //   - counts.go: import: what it says; token counts of the text beside the source's, and requests
-//     whose text is not what was sent
-//   - record.go: record: the proxy, its ports and its end; what was recorded
+//     whose text is not the prompt that was sent
+//   - record.go: record: the proxy, its ports and its end; the recorded requests
 //   - recordshadow.go: record: --shadow, the results of two servers
 //   - recordadmin.go: record: --admin-listen, the profile so far and the counts
 //   - merge.go: merge: what its inputs are; a trace of the parts of a recording, or of the shards of
 //     an import
 //   - written.go: what a command says of the trace that it wrote, in a line or as JSON
 //   - source.go: import and others: the files of a source, the digest of a published one, the
-//     declared capture in words, the raw file and that of templates beside a trace
+//     declared capture in words, the raw file and the file of templates beside a trace
 //   - profile.go: profile: options, histograms and tables
 //   - slice.go: slice: a window of a trace
 //   - anonymize.go: anonymize: tiers partner and public, and the risks that it names
@@ -63,7 +63,7 @@
 //   - synth.go, synthfit.go, synthsessions.go: synth: workloads from a trace, a model, a
 //     specification or a mirror; synth fit: models, the ledger of a privacy budget; models
 //     of sessions for a partner or the public
-//   - synthgate.go: what synth made of a trace, measured, and what is said of it
+//   - synthgate.go: the workload of a trace, measured, and the line about it
 //   - fidelity.go: fidelity: two traces compared, and the limits of --max
 //   - export.go: export: another tool's format, and the command line to run it with; the
 //     results of runs as a table

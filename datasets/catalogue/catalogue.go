@@ -14,7 +14,7 @@
 //
 //   - catalogue.go: what a set and its files are
 //   - sets.go: the list
-//   - fetch.go: one file: what is there already, verifying, the name it gets
+//   - fetch.go: one file: the part that is here already, verifying, the name it gets
 //   - transfer.go: requests for the rest of a file, resumed by Range and If-Range
 //   - sums.go: SHA-256 and Git's blob ids of files, sums of the first download
 package catalogue

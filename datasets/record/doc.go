@@ -16,7 +16,7 @@
 // A [Shadow] gets some of the requests as well, from the copies. The client waits for the
 // first server alone.
 //
-// No header is kept or printed but those that name a session. Errors and messages quote
+// Of all headers only the ones that name a session are kept or printed. Errors and messages quote
 // neither bodies nor headers.
 //
 // # Files
@@ -29,7 +29,7 @@
 //   - worker.go: exchanges become entries; sampling by session; counts
 //   - request.go: the body of a request of each API as an entry; who sent it
 //   - messages.go: messages and contents of each API, calls of tools among them
-//   - chains.go: conversations that servers keep, for requests that bring what is new alone
+//   - chains.go: conversations that servers keep, for requests that bring their new messages alone
 //   - answer.go: streamed answers, looked at as they come; events of OpenAI's APIs
 //   - anthropic.go: events of Anthropic's API
 //   - whole.go: answers that are no streams

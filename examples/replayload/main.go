@@ -1,5 +1,5 @@
 // Command replayload builds a workload in code, replays it against a server, and says
-// what the prefix cache is worth: the TTFT of each user's first question beside that of
+// what the prefix cache is worth: the TTFT of each user's first question beside the TTFT of
 // the questions after it, whose document the server knows.
 //
 //	go run ./examples/replayload                              # a simulated engine in the same process

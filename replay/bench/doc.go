@@ -21,19 +21,19 @@
 //
 //   - trial.go: a Trial and its Load, as --rate and suites write it; summarising a
 //     results file with the servers' metrics beside it
-//   - dir.go: the directory of an experiment: its state file, which trials are whole, making those that
-//     are missing; directories of earlier versions
+//   - dir.go: the directory of an experiment: its state file, which trials are whole, making the missing
+//     ones; directories of earlier versions
 //   - reading.go: an experiment as a table, as pairs of servers, as a sweep, as a frontier
 //   - estimate.go: how long several runs will send
 //   - sweep.go: making a sweep: each level's run, confirming the highest load
 //   - sessions.go: sweeps by session: settings, what a level measures and whether sessions pile
 //     up, ranges of loads
-//   - sweepbegins.go: what is said of a run before it is made: what it measures, and how long that takes
+//   - sweepbegins.go: the line about a run before it is made: requests, time and why
 //   - sweepladder.go: which load is measured next: the levels by default, an adaptive
 //     search, the loads to confirm
 //   - sweeplevel.go: the outcome of one level: holds, fails, saturated, untrusted; near saturation;
 //     whether the server keeps up
-//   - measure.go: the runs of one level together: intervals of its figures, what is beyond
+//   - measure.go: the runs of one level together: intervals of its figures, differences beyond
 //     chance, how many requests meet the SLO
 //   - sweepsearch.go: the search for the highest load, with an interval
 //   - sweepresult.go: a SweepResult and its JSON: the highest load and its interval, the

@@ -7,13 +7,13 @@
 //     requests that it waited for as then. The logarithms of predicted over measured TTFT,
 //     E2E, TPOT and median gap between tokens are the misses of a request; the costs are
 //     moved by the simplex of engine.FitCosts until their mean square is least, over loads
-//     that count alike.
+//     of equal weight.
 //  3. Limits that made requests wait (places, KV memory) and the step budget are taken
 //     where they explain the records better than chance. Costs whose 95 % interval is wider
 //     than a factor of 2, and that the records are explained without, are set to 0.
-//  4. Held-out errors come from further fits, to other requests than those that they
-//     predict.
-//  5. Loads that were not recorded are played to the fitted engine, and those that would
+//  4. Held-out errors come from further fits, to other requests than the ones
+//     they predict.
+//  5. Loads that were not recorded are played to the fitted engine, and the loads that would
 //     narrow the intervals most are proposed.
 //
 // [Calibration.Marshal] writes the engine as YAML, [Open] reads it, and
@@ -27,7 +27,7 @@
 //   - fit.go: misses, and the costs where they are least
 //   - limits.go: the limits of an engine; what its operator or server states
 //   - parameters.go: intervals, and costs that the records do not tell
-//   - figures.go: mean and percentiles of what was measured and predicted, by load
+//   - figures.go: mean and percentiles of measured and predicted latencies, by load
 //   - calibrate.go: a whole calibration, with its held-out errors
 //   - design.go: the loads that are missing
 //   - file.go: the file of an engine

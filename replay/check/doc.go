@@ -6,12 +6,12 @@
 //     and one prompt twice. Their counts show whether usage and cached tokens are reported,
 //     what a chat template adds, whether a tokenizer counts what the server counts, and
 //     whether a prefix is found again.
-//  3. [Report.Findings] says of each what was found, whether it stands in the way of a
+//  3. [Report.Findings] says of each answer what it shows, whether it stands in the way of a
 //     replay, and what to do about it.
 //
 // # Files
 //
-//   - check.go: Run: what is asked and sent, in which order; the Report
+//   - check.go: Run: the questions and requests, in their order; the Report
 //   - tokenizer.go: the five texts, counts beside each other, and which built-in one counts as the server
 //   - clock.go: round trips, and the offset of the server's clock from its Date headers
 //   - findings.go: the findings and their words, the flag that turns something on at each

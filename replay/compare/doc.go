@@ -1,7 +1,7 @@
 // Package compare tells two servers, or several, apart by runs of one workload on
 // each of them.
 //
-//  1. [Arms] pairs the runs of each arm with those of the first, round by round,
+//  1. [Arms] pairs the runs of each arm with the runs of the first, round by round,
 //     so that whatever moves both sides of a round is not in the change. Wilcoxon's
 //     exact signed ranks test one primary metric, and with Holm's correction all
 //     others; the Hodges-Lehmann estimate and its interval say how large a change is.
@@ -27,7 +27,7 @@
 //     the least number of rounds
 //   - power.go: the smallest difference that so many rounds can find, how many rounds a
 //     change needs, and the t-test beside
-//   - guard.go: the metrics that users feel, in each of which a slowdown decides, tested together
+//   - guard.go: the metrics that users feel, where a slowdown in any decides, tested together
 //   - sequential.go: designs that look at a comparison several times and keep its alpha
 //   - plan.go: pilot rounds: the metric that varies least, the rounds that a change needs
 //   - cluster.go: resampling whole sessions: intervals of percentiles within runs

@@ -10,7 +10,7 @@
 //
 // [Read] reads one from a file. Set it in the options of package report, and the
 // summary has a report.ContractResult: each [Clause] holds, fails, or cannot be
-// judged, with what was measured and its margin. Faults in a contract have the line
+// judged, with its measured value and its margin. Faults in a contract have the line
 // and the column at which they are.
 //
 // Judging takes no pass of its own. Clauses about all requests are judged by what the
@@ -26,10 +26,10 @@
 //   - scope.go: the language of where: class = gold or input_tokens < 2048: fields and
 //     their values
 //   - lexeme.go: cutting clauses and scopes into words, and where in a line a fault is
-//   - sessions.go: clauses about sessions, some of which may have been cut by the end of
-//     the run
+//   - sessions.go: clauses about sessions, which the end of
+//     the run may have cut
 //   - observe.go: what a clause counts of single requests, for intervals, and what it asks of one
-//   - judge.go: holding a run against the clauses: what was measured, margins, and why a
+//   - judge.go: holding a run against the clauses: measured values, margins, and why a
 //     clause cannot be judged
 //
 // Exported names may change in any release.

@@ -1,7 +1,7 @@
 // Package engine simulates an LLM serving engine, by the clock behind the OpenAI API
 // and in virtual time: for the demo, for tests, and to try a replay without a GPU.
 //
-// A [Server] reads only what is in a request, text or token ids, as a real server does.
+// A [Server] reads only the request, text or token ids, as a real server does.
 // For each request it does the following:
 //
 //  1. decode: it reads the body and tokenises the prompt; a chat is rendered with the

@@ -10,7 +10,7 @@
 //
 // # Files
 //
-//   - spec.go: what is to be started, and what of it cannot be
+//   - spec.go: the job to start, and the options that a job cannot have
 //   - kubernetes.go, objects.go: the manifests, and the part of Kubernetes' objects that they use
 //   - import.go: the same for an import
 //   - slurm.go: the script of an array

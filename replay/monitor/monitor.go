@@ -2,7 +2,7 @@
 //
 //  1. [New] makes the metrics. [Monitor.Begin] begins a run, and its Observe and Progress
 //     are given to the runner: Observe takes each result when its request is over, and
-//     Progress the counts of each second, which are those of the view on a terminal.
+//     Progress the counts of each second, which the view on a terminal has too.
 //  2. [Monitor.Listen] serves them at /metrics, in Prometheus' text format and in
 //     OpenMetrics.
 //

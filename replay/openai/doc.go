@@ -37,7 +37,7 @@
 //     Responses API
 //   - cursor.go: walking over JSON without building it
 //   - outcome.go: the Outcome, and the generated Text
-//   - bound.go: the most that an answer may be, by what was asked for
+//   - bound.go: the longest answer that a request allows
 //   - errors.go: classes of errors, such as timeout, rate_limited and too_long, from
 //     statuses, bodies and network errors
 //   - said.go: the message in the body of an error

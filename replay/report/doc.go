@@ -5,8 +5,8 @@
 //     sent and from when it was due: a client that falls behind sends late, and
 //     only the second kind shows the wait that its users would have seen
 //     (coordinated omission). [Definitions] says what each number means.
-//  2. It judges the run. A [Verdict] is a list of reasons, each with what was
-//     measured and what was allowed; without samples nothing is claimed.
+//  2. It judges the run. A [Verdict] is a list of reasons, each with the
+//     measured value and its limit; without samples nothing is claimed.
 //  3. It holds the run against a [Contract], when there is one: each of its clauses
 //     holds, fails, or cannot be judged, with its margin. Package contract reads and
 //     judges them.
@@ -27,13 +27,13 @@
 // 0.1 % and whose size is fixed (about 0.3 MB). Mean, standard deviation,
 // minimum and maximum are exact always. There are ten metrics, and TTFT, TPOT and
 // E2E again for each group. A group of a category, class, length, turn or depth keeps 131,072 values of each, 1 MB.
-// Any other column, such as that of users, has 1,024 groups and one of all further values, of 16,384 values each,
+// Any other column, such as users, has 1,024 groups and one of all further values, of 16,384 values each,
 // 128 KB: 400 MB for a column, and up to 1 GB where each of the 1,024 has more values and moves. All is about 100 MB
 // for a million requests. Of sessions up to 262,144 requests are kept, 48 MB, and beyond them whole sessions chosen
 // by a hash. Clauses of a contract that have a scope keep the latencies that they are about apart, once for each
 // scope, within the same 8 MB each; a contract has at
 // most 64 clauses. Several runs are summarised one after the other, and
-// what is kept of each is what its plots draw. What plots need over time is held in
+// only what its plots draw is kept of each. What plots need over time is held in
 // at most 1,024 bins that double in width as the run grows, and in a sample of 2,000
 // requests chosen by a hash of their row numbers. Every part depends on the set of
 // the results and not on their order.
@@ -56,8 +56,8 @@
 //   - reuse.go: cache hit ratios, measured and expected, and servers that leave zeros out
 //   - column.go: the columns that requests are told apart by, in groups and in scopes of a contract
 //   - groups.go: the requests of a run by a column: figures of each group, bounds, the table of them
-//   - session.go: sessions: what is kept of their requests, their trees, and what the time
-//     along the critical path went to
+//   - session.go: sessions: columns kept of their requests, their trees, and where the time
+//     along the critical path went
 //   - sessionsummary.go: figures of sessions: how they ended, how long they took, tokens, depths
 //   - sessionshow.go: these as lines, tables and a section; timelines of sessions in lanes
 //   - parts.go: retries, at the same server and at the next
@@ -69,7 +69,7 @@
 //     plots and for growth; the sample of requests that plots draw, and the drift of the lag
 //   - servers.go: the servers' own metrics: their names at vLLM, SGLang, llama.cpp and
 //     DCGM, what they sum up to, speculation, series over time
-//   - servershow.go: the tables and section about the servers, what was done to caches
+//   - servershow.go: the tables and section about the servers, and how caches were prepared
 //     before the run
 //   - verdict.go: whether a run can be trusted: each check, its limit, the reason in
 //     words
@@ -84,11 +84,11 @@
 //   - define.go, definefields.go: what each number means, its formula, and where in the
 //     JSON it is; the numbers that need no formula
 //   - figures.go: the figures of package figure, as a summary has them
-//   - explain.go, explainvalues.go: report --explain: finding a number by its name, names
-//     alike, the list of names; its value in a run, and how many requests it rests on
+//   - explain.go, explainvalues.go: report --explain: finding a number by its name, similar
+//     names, the list of names; its value in a run, and how many requests it rests on
 //   - rows.go: the rows of tables that text, page and Markdown share: schedule, errors,
 //     lengths, classes, tokens per GPU
-//   - overview.go: the table of the run: what was asked of the server, and what it did
+//   - overview.go: the table of the run: the load asked of the server, and its work
 //   - page.go: the report as a page: its first screen (verdict, key figures, latencies, the
 //     main plot), the order of its sections, provenance, notes
 //   - plots.go: the charts of a page, and the sentences above them

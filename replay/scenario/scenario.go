@@ -2,14 +2,14 @@
 // results as fit to be submitted or not.
 //
 // A [Scenario] is read from YAML: [Find] reads one that is built in or a file of the same
-// form. [Scenario.Apply] locks the settings of a run before it begins: what is unset is
-// filled in, and what is set otherwise is a broken rule. [Stamp] adds what only the results
+// form. [Scenario.Apply] locks the settings of a run before it begins: an unset one is
+// filled in, and one that is set otherwise is a broken rule. [Stamp] adds what only the results
 // tell: interruptions, answers that the server's context had no room for, and whether the
 // measurement can be trusted.
 //
 // # Files
 //
-//   - scenario.go: reading a scenario from YAML; those that are built in
+//   - scenario.go: reading a scenario from YAML; the built-in ones
 //   - apply.go: holding the settings of a run against the rules
 //   - stamp.go: the stamp of a run that is over
 //

@@ -16,9 +16,9 @@
 //
 // # Files
 //
-//   - signature.go: what is read of each trace: its rows kept, its block size, warm-up, and
+//   - signature.go: the figures of each trace: its rows kept, its block size, warm-up, and
 //     hit-ratio curve
-//   - tally.go: what is counted of the requests: values, windows of arrivals, turns, pairs
+//   - tally.go: counts of the requests: values, windows of arrivals, turns, pairs
 //     of lengths, samples
 //   - kept.go: the first requests in memory, with the links between them
 //   - compare.go: the comparison of two signatures, and its warnings
@@ -31,7 +31,7 @@
 //   - copies.go: repeated pairs of lengths, linkage, chains of turns
 //   - distance.go: distances of distributions: Kolmogorov-Smirnov in one and two
 //     dimensions, Wasserstein, rank correlation
-//   - judge.go: workloads held against one trace: which is closer, and what is off, in a sentence
+//   - judge.go: workloads held against one trace: which is closer, and the figures that are off, in a sentence
 //   - attempts.go: workloads made of a trace until one is within the limits
 //   - gate.go: the list of measures with their descriptions, thresholds and their defaults,
 //     and which checks fail

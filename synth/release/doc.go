@@ -12,7 +12,7 @@
 //     most, in sum and so also as a root of squares, which is why small traces can be
 //     released.
 //  4. Every cell, empty ones too, gets exact discrete Gaussian noise, by zero-concentrated
-//     differential privacy: the ρ of all tables add up to that of the budget.
+//     differential privacy: the ρ of all tables add up to the budget's.
 //  5. The noisy tables are made to agree, and the noise that can be known as such is taken
 //     off, without moving the mean lengths. Then they are tilted until drawings have the sums
 //     of tokens that were measured. That is post-processing and costs nothing, and so is
@@ -42,13 +42,13 @@
 //   - project.go: noise taken off a table: projection, tails, rows that stand out
 //   - shape.go: noisy tables made to agree
 //   - calibrate.go: tables tilted towards measured sums
-//   - predict.go: predicted errors, and the refusal of what is too small
+//   - predict.go: predicted errors, and the refusal of traces that are too small
 //   - model.go: the model, its statement and its privacy card
 //   - modelfile.go: the model file (release/1)
 //   - draw.go: random whole numbers: cells by weight, and by quota
 //   - sessions.go: sessions drawn turn by turn
 //   - times.go: when sessions start, and the stretching of time
-//   - neighbour.go: what is counted of two traces that differ by one unit, for audits
+//   - neighbour.go: the counts of two traces that differ by one unit, for audits
 //   - generate.go: a drawing, and its rows in order of arrival
 //
 // Exported names may change in any release.

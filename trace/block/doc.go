@@ -25,11 +25,11 @@
 //
 // # Files
 //
-//   - hasher.go: the key, the keyed hash of a block chained to those before it, and the
+//   - hasher.go: the key, the keyed hash of a block chained to the ones before it, and the
 //     cutter that cuts tokens into blocks
 //   - dense.go: ids numbered 0, 1, 2… by first appearance, for any key or for 128-bit keys
 //     up to a limit
-//   - bits.go: bits that count those before each, in 1.15 bits of memory
+//   - bits.go: bits that count the set bits before each, in 1.15 bits of memory
 //   - convert.go: lengths and hits converted between block sizes: how many blocks a length
 //     takes, how many known tokens a server with another block size can reuse
 //

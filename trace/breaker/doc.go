@@ -19,7 +19,7 @@
 //   - tree.go: the radix tree of recent prompts, with what it evicts
 //   - prints.go: fingerprints of tokens by winnowing, and where each was seen last
 //   - align.go: two prompts side by side, and the differences that count
-//   - tally.go: what is lost, counted by place; rare places left out and neighbours joined
+//   - tally.go: lost tokens, counted by place; rare places left out and neighbours joined
 //   - breaker.go: the Set as JSON in a trace's metadata, read back and checked; parts of a log joined; names of
 //     models
 //   - text.go: the Summary, places and advice in words, and the notes that an import prints

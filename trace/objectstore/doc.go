@@ -1,5 +1,5 @@
 // Package objectstore opens files of the machine and objects of S3, Google Cloud Storage
-// and Azure Blob Storage by one set of functions. They are those of packages os and
+// and Azure Blob Storage by one set of functions. They are like the functions of packages os and
 // path/filepath, and for a path of the machine they are nothing else. A path such as
 // s3://bucket/folder/t.parquet, gs://… or az://container/… is an object.
 //

@@ -9,7 +9,7 @@
 //     every row its reuse category and, where the source named no session, an
 //     inferred one.
 //  2. A [Profiler] reads finished rows, of a real trace or of a synthetic
-//     workload alike, in one pass and bounded memory. It feeds the lengths, the
+//     workload in the same way, in one pass and bounded memory. It feeds the lengths, the
 //     arrivals, the sessions and a [Reuse], which finds the hit ratio of an LRU
 //     cache of every capacity at once, over the whole trace and in steady state.
 //     The same pass splits reuse over time and by category, model and client,
@@ -33,7 +33,7 @@
 // and unique to their cache domain (model, adapter, salt), so comparing ids is
 // enough.
 //
-// Steady state. The first rows of a trace cannot hit what came before it, so
+// Steady state. The first rows of a trace cannot hit requests before it, so
 // every ratio is also given for the requests after a warm-up, which is half of the
 // duration unless an option sets it: see [SteadyState]. A ramp of the traffic or
 // the hours of a day are not removed.
@@ -84,7 +84,7 @@
 //     beforehand
 //   - histogram.go: histograms in fixed buckets that merge exactly, as Parquet rows
 //   - tables.go: the summary as rows of a table (tables/1)
-//   - texttable.go: what several tables name alike: numbers, sets of figures, steps
+//   - texttable.go: what several tables have in common: numbers, sets of figures, steps
 //   - page.go: the HTML page: its order of sections and its facts
 //   - pagetraffic.go: the page's arrivals, IDC, lengths, latency of the source and sessions
 //   - pagereuse.go: the page's reuse, waterfalls, prefixes, series over time, groups and

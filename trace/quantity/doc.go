@@ -8,7 +8,7 @@
 //	Count     500, 10k, 1M, 1.5M                decimal; Ki, Mi and Gi are binary
 //	Share     5%, 0.05
 //
-// Every parser fails with an [Error], which names what was typed, what it should be, and
+// Every parser fails with an [Error], which names the typed value, the kind that is wanted, and
 // three good examples:
 //
 //	"5 parsecs" is not a duration: write 60s, 5min or 1h30m

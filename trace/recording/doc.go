@@ -14,7 +14,7 @@
 // # Files
 //
 //   - row.go: a row, and the ids in it
-//   - meta.go: what is known of a capture, as metadata and as the first line of a journal
+//   - meta.go: all that is known of a capture, as metadata and as the first line of a journal
 //   - writer.go: rows to the journal, rotation, disks that are full or slow
 //   - chains.go: the sessions of requests that go on from an earlier answer
 //   - read.go: parts and journals read back

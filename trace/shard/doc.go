@@ -6,7 +6,7 @@
 //  2. [Write] writes the rows of a shard in the order of its files and lines, with the
 //     [Meta] that says what it is a shard of. The file appears whole or not at all.
 //  3. [Open] takes the shards of one import, each once, and refuses all else by name. A
-//     [Set] reads their rows in the order of the source: that of its files, whatever the
+//     [Set] reads their rows in the order of the source's files, whatever the
 //     number of shards. Package anonymize makes a trace of them.
 //
 // # Files

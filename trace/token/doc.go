@@ -41,7 +41,7 @@
 //   - added.go: added and special tokens found in a text
 //   - words.go: words that encode to one token each and always re-encode to themselves, for synthetic prompts
 //   - renderer.go: the renderer of chats: messages, replies, tool calls and tools as every built-in template uses them;
-//     what is remembered between chats; whether the tokenizer has the template's special tokens, and so is the model's
+//     its memory between chats; whether the tokenizer has the template's special tokens, and so is the model's
 //     own
 //   - piece.go: the pieces of a rendered chat, special tokens and text, and their tokens; the ids that stand for
 //     special tokens which a vocabulary lacks

@@ -3,7 +3,7 @@
 // its own. Readers of logs, the recorder and the client of a replay all ask it, in two
 // steps:
 //
-//  1. [Counts] holds what is written, by kind: [Reader.Gather] takes a decoded JSON object,
+//  1. [Counts] holds the written numbers, by kind: [Reader.Gather] takes a decoded JSON object,
 //     [Counts.UnmarshalJSON] its text, [Counts.Take] a single count.
 //  2. [Counts.Settle] makes [Tokens] of the counts: the whole prompt, the tokens of it that
 //     were read from a cache or written to one, the whole output, and the reasoning in it.

@@ -1,7 +1,7 @@
 // Command codecheck holds the structure of the code to its rules: it prints what breaks a rule, as
 // file:line: what, and exits with 1 if anything does.
 //
-// The rules are those of `make lint` that a compiler or a linter does not know; each
+// They are the rules of `make lint` that a compiler or a linter does not know; each
 // is a function in rules.go, budget.go or words.go with the reason above it. They leave out
 // tests and generated files.
 //

@@ -18,9 +18,13 @@ var nameless = regexp.MustCompile(`\b([Tt]hose\s(that|of|which|whose|at|before|f
 const shortWords = 25
 
 // namedThings finds strings for people that do not name the thing they are about: messages, help
-// and definitions, each put together from its pieces.
+// and definitions, each put together from its pieces; and the comments of packages.
 func (m *module) namedThings() (faults []fault, err error) {
 	for _, f := range m.files {
+		if words := nameless.FindString(f.ast.Doc.Text()); words != "" {
+			says := fmt.Sprintf("%q in the comment of the package: name the thing", words)
+			faults = append(faults, fault{m.position(f.ast.Doc.Pos()), says})
+		}
 		part := map[ast.Expr]bool{} // expressions that a longer one has taken in
 		ast.Inspect(f.ast, func(n ast.Node) bool {
 			e, ok := n.(ast.Expr)

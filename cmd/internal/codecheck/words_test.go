@@ -37,4 +37,11 @@ func TestNamedThings(t *testing.T) {
 			t.Errorf("%s: at %s", text, faults[0].where)
 		}
 	}
+
+	for comment, want := range map[string]bool{"Package a reads what is\n// there.": true, "Package a reads files.": false} {
+		faults, err := moduleOf(t, map[string]string{"a/a.go": "// " + comment + "\npackage a\n"}).namedThings()
+		if refused := len(faults) > 0; err != nil || refused != want {
+			t.Errorf("%q: %v, %v; want it refused: %v", comment, faults, err, want)
+		}
+	}
 }

@@ -10,8 +10,8 @@
 //     Scoop, and the source as a module of that path, for go install
 //   - SHA256SUMS over all of them
 //
-// Two builds of one commit by one version of Go are the same byte for byte: times are
-// those of the commit (or SOURCE_DATE_EPOCH), names are sorted, and neither the
+// Two builds of one commit by one version of Go are the same byte for byte: their times are
+// the commit's (or SOURCE_DATE_EPOCH), names are sorted, and neither the
 // folder nor the user is in a file. Nothing but Go and git is run, and nothing is sent
 // anywhere. An image layout is two tar files and four JSON files, so it is written
 // here, without a library for registries and its dependencies.

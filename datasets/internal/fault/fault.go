@@ -1,4 +1,4 @@
-// Package fault says what is wrong with an input, and where: faults, which skip a record or stop
+// Package fault says how an input is wrong, and where: faults, which skip a record or stop
 // the reading, and notes, which are sentences with the number of records that they apply to.
 package fault
 

@@ -1,5 +1,5 @@
-// Package input gives the bytes of files as text: what is in archives, the rows of Arrow as lines of
-// JSON, and what programs wrote in the logs of containers.
+// Package input gives the bytes of files as text: members of archives, the rows of Arrow as lines of
+// JSON, and the lines of programs in the logs of containers.
 package input
 
 import (

@@ -1,5 +1,5 @@
 // Package stamp reads the times of a source: a [Stamp] is a time as it is written, and a [Clock] turns
-// those of one source into instants, once the first records have shown how it writes them.
+// the stamps of one source into instants, once the first records have shown how it writes them.
 //
 // # Files
 //

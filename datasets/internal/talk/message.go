@@ -1,4 +1,4 @@
-// Package talk reads what was said in a request and in reply to it, in the forms of all APIs: messages,
+// Package talk reads the words of a request and of the reply to it, in the forms of all APIs: messages,
 // their parts, calls of tools, definitions of tools, prompts as text or as ids of tokens.
 package talk
 

@@ -8,8 +8,8 @@
 //     row, in memory that grows only with the sessions of a run. Each run is read
 //     twice, first for the times of its sessions.
 //
-// Latencies are those of package report, by the same code: over the requests of phase
-// "measured", means and counts are those of its summary.
+// Latencies are computed as in package report, by the same code: over the requests of phase
+// "measured", means and counts equal its summary's.
 //
 // # Files
 //

@@ -12,12 +12,12 @@
 //
 // # Files
 //
-//   - job.go: what is imported and how; a shard, and the trace of all
-//   - read.go: rows of a shard, and what is sent on of them
+//   - job.go: the files to import, and how; a shard, and the trace of all
+//   - read.go: rows of a shard, and the parts of them that are sent on
 //   - values.go: sums and distribution of a length or a gap, exact whatever the order
 //   - arrivals.go: arrivals by minute, the gaps in it, and those between minutes
 //   - references.go: references to blocks by part, in bytes, and put in order
-//   - curve.go: the LRU curve of a part, that of all, and how far it may be off
+//   - curve.go: the LRU curve of a part, the curve of all, and how far it may be off
 //   - figures.go: all figures, and how they merge
 //   - summary.go: the profile as data and as text
 package stage

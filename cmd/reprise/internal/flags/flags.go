@@ -8,7 +8,7 @@
 //
 //   - flags.go: what a group of flags is
 //   - section.go: named groups of flags in the help of a command
-//   - settings.go, settings.txt: what is set by --set, and is no flag
+//   - settings.go, settings.txt: the settings of --set, which are no flags
 //   - noise.go: the value of noise
 //   - numbers.go: flags with numbers: counts, durations, rates, factors, shares
 //   - rate.go: --rate: a rate alone, or an arrival process
@@ -37,7 +37,7 @@
 //     --share-tails
 //   - tokenizer.go: finding a tokenizer.json by its digest; whether a server counts as a
 //     tokenizer does
-//   - servers.go: what is measured at the servers and done to them: --scrape,
+//   - servers.go: measuring the servers, and preparing their caches: --scrape,
 //     prometheus, --cache, --note
 //   - deployment.go: what serves, in the user's words: --hardware, model-size,
 //     quantization, engine
@@ -53,7 +53,7 @@
 //   - spellings.go: flags of vllm bench serve that replay takes too, refuses or
 //     translates; several values after one flag; old names of limits (--max-lag)
 //   - log.go: how a log is read and what its rows are: --format, --map, --tz, --tokenizer,
-//     --template, --block-size; the metadata of what was imported
+//     --template, --block-size; the metadata of imported rows
 //   - source.go: --capture-begin and --capture-end; --keep-templates
 //   - tier.go: rules of privacy tiers: --tier, --k-share, --epsilon, --ledger
 package flags

@@ -1,6 +1,6 @@
 // Package importshard is import --shard, which imports a share of the files of a log, and the
-// part of merge that makes a trace of all shards. Flags and words that import has in one
-// process are those of package main.
+// part of merge that makes a trace of all shards. Its flags and words are package main's,
+// as import has them in one process.
 //
 // # Files
 //

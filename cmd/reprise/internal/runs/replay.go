@@ -8,7 +8,7 @@
 //   - replay.go: what a replay is told: its groups of flags, --output, --max-in-flight,
 //     and checks across groups
 //   - run.go: a replay from flags to results: opening all, filling in the Run, sending,
-//     what was odd, check-deterministic
+//     oddities of the run, check-deterministic
 //   - part.go: the part of a workload that is sent: window, sample and how it differs,
 //     first rows, rounds, and whether prompts have words enough for these; priming the
 //     cache before it
@@ -26,8 +26,8 @@
 //   - watch.go, liveview.go: live: watching a run, Ctrl-C, lines of progress; the view on a
 //     terminal with its figures and sparklines
 //   - adminlisten.go: --admin-listen: the client's figures for Prometheus
-//   - sessions.go: session trees of a load by session, the warm-up of trajectories, and what
-//     became of sessions
+//   - sessions.go: session trees of a load by session, the warm-up of trajectories, and how
+//     sessions ended
 //   - sessionlevels.go: flags of a sweep by session
 //   - simulate.go: a simulation into a results file
 //   - trials.go: the trials of sweep, bench, compare and capacity: live endpoint,
