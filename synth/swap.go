@@ -218,9 +218,9 @@ func (s *swapper) unswapped() *swapping {
 	return t
 }
 
-// shuffled moves each burst among so many requests, or five times as many as it has, and a clump among so many clumps
-// on its template, but never before what it builds on, and exchanges the gaps in them. Of several ways it takes that
-// whose counts vary as those of the trace.
+// shuffled moves each burst among so many requests, or five times as many as it has, and jobs that come by a clock among
+// so many of their kind, but never before the places that they build on, and exchanges the gaps in them. Of several ways
+// it takes the one whose counts vary as the trace's.
 func (s *swapper) shuffled(among int64) *swapper {
 	type order struct {
 		places []place
@@ -229,10 +229,12 @@ func (s *swapper) shuffled(among int64) *swapper {
 	follows := followed(s.places, s.templates, s.times, s.k)
 	heads, group := groupHeads(s.places, s.templates, follows, s.times, s.k)
 	requests := burstSizes(follows)
+
 	groups := make([][]int, 1+len(s.templates))
 	for head, of := range group {
 		groups[of] = append(groups[of], head)
 	}
+
 	draw := func() order {
 		slots := make([]int, len(heads)) // by head: whose time it takes
 		for _, of := range groups {

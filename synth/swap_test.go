@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
 	"testing/iotest"
@@ -464,5 +465,22 @@ func TestJitterKeepsLimits(t *testing.T) {
 		if e.output > limit || e.output < 1 || *e.extra.reasoning > e.output || out == limit && e.output != out {
 			t.Fatalf("%d of at most %d tokens with %d of reasoning became %d with %d", out, limit, reasoning, e.output, *e.extra.reasoning)
 		}
+	}
+}
+
+// Swaps are made side by side, and which of them counts does not depend on how many are.
+func TestSwapsSideBySide(t *testing.T) {
+	rows := talk{block: 8, models: 1, sessions: true}.rows(1, 400)
+	digests := map[string]bool{}
+	for _, cores := range []int{1, 2, 5} {
+		before := runtime.GOMAXPROCS(cores)
+		digests[fitted(t, rows, trace.Meta{BlockSize: 8}, 8, 3).Meta().Digest] = true
+		runtime.GOMAXPROCS(before)
+	}
+	if len(digests) != 1 {
+		t.Errorf("models of one trace and one entropy have %d digests", len(digests))
+	}
+	if other := fitted(t, rows, trace.Meta{BlockSize: 8}, 8, 4).Meta().Digest; digests[other] {
+		t.Error("other entropy makes the same swap")
 	}
 }
