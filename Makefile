@@ -50,7 +50,7 @@ test-engines: ## against real engines, named by REPRISE_TEST_ENGINES; see docs/e
 race: ## the tests under the race detector
 	CGO_ENABLED=1 $(GO) test -race -vet=off -timeout 20m -skip 'KnownCosts|PresetFit|EngineProperties' $$(grep -rlE '\bgo func|\.Go\(|sync\.[^O]' --include='*.go' . | xargs -n1 dirname | sort -u | grep -vE '^./(anonymize|anonymize/audit|cmd/reprise|cmd/reprise-beam|datasets|replay/bench|replay/report|synth|synth/fidelity|synth/prompt|trace|trace/profile|trace/token)$$')
 	CGO_ENABLED=1 $(GO) test -race -vet=off -timeout 20m -run 'Replay|Serve|Live|Admin|Interrupt|Sweep|Compare|Demo|Record|ConcurrentUse' ./cmd/reprise ./replay/report ./trace/profile
-	CGO_ENABLED=1 $(GO) test -race -vet=off -timeout 20m -run 'Concurrent|TestChecker$$|Generate|Nearest|Recorded|Partition|Pass|WorkloadRows|FunctionOfModelAndSeed|Game|Felt|TestLines$$|TestServed|SweepByLiveSessions' ./anonymize ./anonymize/audit ./datasets ./replay/bench ./synth ./synth/fidelity ./synth/prompt ./trace ./trace/token
+	CGO_ENABLED=1 $(GO) test -race -vet=off -timeout 20m -run 'Concurrent|TestChecker$$|Generate|SideBySide|Recorded|Partition|Pass|WorkloadRows|FunctionOfModelAndSeed|Game|Felt|TestLines$$|TestServed|SweepByLiveSessions' ./anonymize ./anonymize/audit ./datasets ./replay/bench ./synth ./synth/fidelity ./synth/prompt ./trace ./trace/token
 
 # Needs Python and, once, examples/race/setup.sh, which fetches the peers into RACE_DIR.
 RACE_DIR ?= .race
