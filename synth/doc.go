@@ -8,8 +8,8 @@
 //  4. [Fit] keeps a [Model] of a trace: for each request a place in the order, which
 //     says on which earlier request's prompt it builds and how, what it added and what
 //     came out, and how long after the one before it came. Sizes, outputs and gaps are exchanged
-//     among at least k similar ones, and bursts, which may be whole sessions, move. Replayed without that the places rebuild
-//     the trace exactly, but for the names of its blocks.
+//     among at least k similar ones, and bursts, which may be whole sessions, move. Replayed without that the places
+//     rebuild the trace exactly, but for the names of its blocks.
 //  5. [FitHistograms] makes a model of cells of the histograms of a profile, from which
 //     each request is drawn anew. Package synth/release makes models that may be shared.
 //  6. [Model.Generate] grows another prefix tree from the places, on arrivals of

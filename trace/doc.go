@@ -53,7 +53,7 @@
 //     number, parents within the part; sessions, users and blocks renumbered from 0
 //   - merge.go, sidebyside.go, numbers.go: rows of several traces in one order of arrival, read side by side;
 //     their ids numbered anew in private files
-//   - mergemeta.go: the metadata of a trace of several files, and which do not
+//   - mergemeta.go: the metadata of a trace of several files, and which files do not
 //     fit together
 //   - groups.go: rows that belong together, by session and parents
 //   - sample.go: a random sample of whole sessions, stratified by tokens and rows

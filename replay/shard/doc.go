@@ -3,7 +3,7 @@
 //
 //  1. A [Clock] tells other shards the time, and [MeasureClock] asks one, or any NTP server,
 //     before the start.
-//  2. [Open] reads the results of shards, or folders of them, and refuses an incomplete
+//  2. [Open] reads the results of shards, or folders of them, and refuses a broken
 //     set: a shard that is missing, that is there twice, that did not finish, or that is of
 //     another load, each by name.
 //  3. [Set.Merge] reads all of them side by side and writes one results file, with its metrics
