@@ -68,7 +68,8 @@ func TestHelpExamples(t *testing.T) {
 			}
 		}
 		if cmd.Name() == "calibrate" { // a server with known costs, recorded by a sweep and otherwise
-			must(t, "sweep", "chat", "--preset", "l4-qwen2.5-0.5b", "--rates", "2,20", "--level-duration", "5s", "--level-requests", "30", "--warmup", "0", "--no-confirm", "-o", "levels")
+			must(t, "sweep", "chat", "--preset", "l4-qwen2.5-0.5b", "--rates", "2,20", "--level-duration", "5s",
+				"--level-requests", "30", "--warmup", "0", "--no-confirm", "-o", "levels")
 			for _, name := range []string{"r1", "r2", "later"} {
 				must(t, "simulate", "w.parquet", "--preset", "l4-qwen2.5-0.5b", "--rate", "8", "-o", name+".parquet")
 			}

@@ -161,7 +161,8 @@ func TestLoadByName(t *testing.T) {
 	}
 	files := []string{"openai.jsonl", "share.json"}
 	if longtest.On() {
-		files = append(files, "vllm.jsonl", "bare.jsonl", "guide.jsonl", "aiperf.jsonl", "share.json --as-sessions --speed 100")
+		files = append(files, "vllm.jsonl", "bare.jsonl", "guide.jsonl", "aiperf.jsonl",
+			"share.json --as-sessions --speed 100")
 	}
 	for _, file := range files {
 		var texts []string

@@ -152,7 +152,8 @@ func TestEveryOutput(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("NO_COLOR", "1")
 	walkFiles(t)
-	real := strings.NewReplacer("PRESET", "--preset l4-qwen2.5-0.5b", "URL", "--url "+simulateStream(t, time.Millisecond), "TRUSTING",
+	url := simulateStream(t, time.Millisecond)
+	real := strings.NewReplacer("PRESET", "--preset l4-qwen2.5-0.5b", "URL", "--url "+url, "TRUSTING",
 		"--trust max-stall=off,max-stall-ttft=off,max-stall-gap=off,max-lag=off,max-lag-p50=off,max-lag-drift=off,max-cpu=off,max-gc-pause=off")
 	for _, c := range walkLines {
 		args := strings.Fields(real.Replace(c.line))

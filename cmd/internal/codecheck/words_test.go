@@ -38,7 +38,9 @@ func TestNamedThings(t *testing.T) {
 		}
 	}
 
-	for comment, want := range map[string]bool{"Package a reads what is\n// there.": true, "Package a reads files.": false} {
+	for comment, want := range map[string]bool{
+		"Package a reads what is\n// there.": true, "Package a reads files.": false,
+	} {
 		faults, err := moduleOf(t, map[string]string{"a/a.go": "// " + comment + "\npackage a\n"}).namedThings()
 		if refused := len(faults) > 0; err != nil || refused != want {
 			t.Errorf("%q: %v, %v; want it refused: %v", comment, faults, err, want)
