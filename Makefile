@@ -46,7 +46,7 @@ test-engines: ## against real engines, named by REPRISE_TEST_ENGINES; see docs/e
 	$(GO) test -count=1 -timeout 60m -v -run '^TestEngine(s|Caching|Killed|ServeCommand)$$' ./cmd/reprise
 
 # Nothing can race in a package without goroutines and locks (a sync.Once alone is none). Of
-# packages with slow tests, those that send, serve, generate or share something among goroutines.
+# packages with slow tests, only the tests that send, serve, generate or share something among goroutines.
 race: ## the tests under the race detector
 	CGO_ENABLED=1 $(GO) test -race -vet=off -timeout 20m -skip 'KnownCosts|PresetFit|EngineProperties' $$(grep -rlE '\bgo func|\.Go\(|sync\.[^O]' --include='*.go' . | xargs -n1 dirname | sort -u | grep -vE '^./(anonymize|anonymize/audit|cmd/reprise|cmd/reprise-beam|datasets|replay/bench|replay/report|synth|synth/fidelity|synth/prompt|trace|trace/profile|trace/token)$$')
 	CGO_ENABLED=1 $(GO) test -race -vet=off -timeout 20m -run 'Replay|Serve|Live|Admin|Interrupt|Sweep|Compare|Demo|Record|ConcurrentUse' ./cmd/reprise ./replay/report ./trace/profile

@@ -42,9 +42,10 @@
 //   - forest.go: the prefix tree, compressed, with who last touched each node, that fitting
 //     and generating share
 //   - common.go: the prefix that more than half of the requests of a cache domain carry
-//   - swap.go: the swaps of a fit, whose nearest counts, by its figures; the
-//     order of places, and rare labels
-//   - follow.go, gaps.go: bursts, of requests that follow each other, and when they come; the gaps between arrivals
+//   - swap.go: the swaps of a fit, made side by side: the one with the nearest figures counts;
+//     the order of places, and rare labels
+//   - follow.go, gaps.go: bursts, of requests that follow each other, and when they come: clumps, jobs by a clock,
+//     retries; the gaps between arrivals
 //   - sizes.go: sizes permuted among similar places
 //   - fitsizes.go, lengths.go, tokencourse.go: sizes exchanged until prompts are as long as the
 //     trace's, and each part of the order has as many tokens; what exchanges cost is in the

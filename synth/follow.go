@@ -14,7 +14,7 @@ import (
 
 const (
 	followsAmong = 2    // for each of k: of so many requests before it a request follows one of no session of its own
-	clumpedTimes = 10   // how much sooner than on average, or than the turn before it, the next request comes in a clump
+	clumpedTimes = 10   // how much sooner than on average, or than the turn before, the next request comes in a clump
 	clumpedShare = .4   // at least so many come so soon where requests come in clumps; by chance one of ten does
 	clockSlack   = 7    // gaps on a clock are as long as their median up to one part of so many
 	pausesAlike  = 1000 // pauses are alike up to one part of so many
@@ -57,8 +57,8 @@ func followed(places []place, templates []template, times []int64, k int) []int3
 	return follows
 }
 
-// clumps returns for each template among how many requests, or how soon, after the one before a request on it comes
-// that is of one clump with that; 0 where none is. What all requests share has no clumps.
+// clumps returns for each template how near its requests are to each other in a clump: by the requests of all templates
+// between two of them, and by time. Either is 0 where it tells of no clump, both for a template that all share.
 func clumps(places []place, templates []template, times []int64, k int) (among []int, soon []int64) {
 	on := make([][]int64, len(templates))
 	for i := range places {
@@ -86,7 +86,7 @@ func clumps(places []place, templates []template, times []int64, k int) (among [
 	return among, soon
 }
 
-// oftenPaused tells of each place whether it is a prompt sent again after a pause that many such have.
+// oftenPaused tells of each place whether it repeats a prompt after a pause that many repeats have.
 func oftenPaused(places []place, times []int64, k int) []bool {
 	var pauses []dealt
 	for i := range places {
@@ -141,10 +141,12 @@ func mostTurns(places []place, sourced bool) int {
 	return int(most)
 }
 
-// groupHeads finds the places that follow none, and which of them take each other's times: by head, its group. Where k or
-// more on one template come by a clock, such as jobs at full hours, these are a group, and still come by it. All others
-// are group 0.
-func groupHeads(places []place, templates []template, follows []int32, times []int64, k int) (heads []int32, group []int) {
+// groupHeads finds the places that follow none, and which of them take each other's times: by head, its group. Where k
+// heads or more on one template come by a clock, such as jobs at full hours, they are a group, and still come by it.
+// All other heads are group 0.
+func groupHeads(
+	places []place, templates []template, follows []int32, times []int64, k int,
+) (heads []int32, group []int) {
 	on := make([][]int64, len(templates))
 	for i, up := range follows {
 		if up != none {
@@ -182,8 +184,8 @@ func byClock(times []int64) bool {
 	return median > 0 && 2*alike > len(gaps)
 }
 
-// blurredHeads are times of heads, blurred. Those by a clock are so by themselves, so that others between two full
-// hours do not move these.
+// blurredHeads are blurred times of heads. The ones that come by a clock are blurred by themselves: chats between two
+// full hours do not move the hours.
 func blurredHeads(heads []int32, group []int, times []int64, k int, r *rand.Rand) []int64 {
 	out := make([]int64, len(heads))
 	for _, clocked := range [...]bool{false, true} {

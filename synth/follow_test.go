@@ -51,8 +51,7 @@ func TestFollowed(t *testing.T) {
 }
 
 // Requests on a template are clumps where they come at once again and again, however many others come meanwhile, and
-// none where they come by chance or share the template with all. A prompt is a retry of another where many come after
-// that pause.
+// none where they come by chance or share the template with all.
 func TestClumpsAreFoundByTime(t *testing.T) {
 	const k, second = 10, int64(1e9)
 	r := rand.New(rand.NewPCG(5, 6))
@@ -72,7 +71,8 @@ func TestClumpsAreFoundByTime(t *testing.T) {
 	for template, of := range at {
 		slices.Sort(of)
 		for _, at := range of {
-			places = append(places, place{template: template, link: link{class: opens, parent: none}, seat: seat{after: none}})
+			opened := link{class: opens, parent: none}
+			places = append(places, place{template: template, link: opened, seat: seat{after: none}})
 			times = append(times, at)
 		}
 	}
@@ -93,7 +93,7 @@ func TestClumpsAreFoundByTime(t *testing.T) {
 		}
 	}
 	if counts[0] != 60 || counts[1] != 0 || counts[2] != 0 {
-		t.Errorf("%v follow, by template; of the first 60 of 80 are to", counts)
+		t.Errorf("%v follow, by template; 60 of the first template have to", counts)
 	}
 
 	heads, group := groupHeads(sorted, templates, follows, instants, k)
@@ -113,6 +113,7 @@ func TestClumpsAreFoundByTime(t *testing.T) {
 	}
 }
 
+// A prompt follows the one that it repeats, however many come between, where many repeats come after that pause.
 func TestRetriesFollowAfterACommonPause(t *testing.T) {
 	const k = 10
 	r := rand.New(rand.NewPCG(7, 8))

@@ -62,8 +62,8 @@ func (m *Model) swap(ctx context.Context, e *extractor, opts *FitOptions) error 
 }
 
 // nearest makes a swap from each seed, as many at a time as there are processors, and returns the one whose figures are
-// nearest to those wanted, of equals the first. It is nil where the context ended before any.
-func (s *swapper) nearest(ctx context.Context, want *keptFigures, seeds [][32]byte, watch func(tried, of int)) *swapping {
+// nearest to the wanted ones, of equals the first. It is nil where the context ended before any.
+func (s *swapper) nearest(ctx context.Context, want *keptFigures, seeds [][32]byte, watch func(_, _ int)) *swapping {
 	var (
 		mu          sync.Mutex
 		best        *swapping
@@ -218,9 +218,9 @@ func (s *swapper) unswapped() *swapping {
 	return t
 }
 
-// shuffled moves each burst among so many requests, or five times as many as it has, and jobs that come by a clock among
-// so many of their kind, but never before the places that they build on, and exchanges the gaps in them. Of several ways
-// it takes the one whose counts vary as the trace's.
+// shuffled moves each burst among so many requests, or five times as many as it has, and jobs that come by a clock
+// among so many of their kind, but never before the places that they build on, and exchanges the gaps in them. Of
+// several ways it takes the one whose counts vary as the trace's.
 func (s *swapper) shuffled(among int64) *swapper {
 	type order struct {
 		places []place

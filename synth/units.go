@@ -29,8 +29,7 @@ const (
 
 // ErrNoUnit is the error for a trace without users and sessions.
 var ErrNoUnit = errors.New("the trace names neither users nor sessions of its source, so requests cannot be assigned " +
-	"to people; " +
-	"the unit request would protect single requests, not people")
+	"to people; the unit request would protect single requests, not people")
 
 // ErrNoCapture is the error for a trace without a declared capture.
 var ErrNoCapture = errors.New(

@@ -132,8 +132,7 @@ var catalogue = []measureAbout{
 	{"route_prefix", "largest difference of the hit ratio behind a router by prefix and load, over 12 fleets",
 		"mean hit ratio over the fleets", asRatio, 0.02, growing, true},
 	{"route_sticky_gain", "difference of sticky's hit ratio over round-robin's, at least 0.01 each, at 8 replicas " +
-		"of 5 % " +
-		"of the blocks, over the reference's", "sticky over round-robin", asNumber, 0.12, growing, true},
+		"of 5 % of the blocks, over the reference's", "sticky over round-robin", asNumber, 0.12, growing, true},
 	{"queue_70_log2", "mean absolute log2 of the ratios of p50, p90 and p99 of a queue's TTFT at 70 % load", "p90, s",
 		asNumber, 0.35, growing, true},
 	{"queue_85_log2", "the same at 85 % load", "p90, s", asNumber, 0.35, growing, true},

@@ -39,7 +39,7 @@ var prototypeNames = map[string]struct {
 }
 
 // The measures and limits are those of the prototype, for a trace and its synthesis: the
-// first 4,000 requests of the Mooncake conversation trace.
+// Mooncake conversation trace (with REPRISE_TEST_LONG), and its first 4,000 requests.
 func TestFiguresOfThePrototype(t *testing.T) {
 	longtest.Skip(t)
 	python, err := exec.LookPath("python3")
@@ -48,89 +48,94 @@ func TestFiguresOfThePrototype(t *testing.T) {
 		t.Skip("there is no python3, or no prototype of the gate")
 	}
 	rows := conversation(t)
+	sizes := []int{4000}
+	if longtest.On() {
+		sizes = append(sizes, len(rows))
+	}
 	meta := trace.Meta{BlockSize: 512, Convention: trace.PartialTail, Tier: "internal"}
-	const n = 4000
-	ref := rows[:n]
-	model, err := synth.Fit(t.Context(), copied(ref), meta, synth.FitOptions{KSwap: synth.DefaultKSwap, Entropy: rand.NewChaCha8([32]byte{1})})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := model.Generate(t.Context(), synth.Options{Seed: 1, Users: 1, Speed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var cand trace.SliceWriter[trace.Request]
-	if _, err := trace.Copy(&cand, w.Reader()); err != nil {
-		t.Fatal(err)
-	}
-	for i := range cand.Rows { // as the file of the prototype has them
-		cand.Rows[i].ArrivalNS = int64(math.Round(float64(cand.Rows[i].ArrivalNS)/1e6)) * 1e6
-		cand.Rows[i].Session = nil
-	}
-	dir := t.TempDir()
-	cmd := exec.Command(python, prototype, "--json", mooncakeFile(t, dir, "ref", ref), mooncakeFile(t, dir, "cand", cand.Rows))
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if exit := new(exec.ExitError); err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 3) { // 3: limits are broken
-		t.Fatal(err, stderr.String())
-	}
-	var want map[string]struct {
-		Ref, Cand any
-		Distance  *float64 `json:"dist_mean"`
-		Limit     *float64
-	}
-	if err := json.Unmarshal(out, &want); err != nil {
-		t.Fatal(err)
-	}
-	oneHash := func(rows []trace.Request) *Signature {
-		s := NewSignature(meta, Options{})
-		s.limits.kept.hashes = 1
-		if _, err := trace.Copy(s, copied(rows)); err != nil {
+	for _, n := range sizes {
+		ref := rows[:n]
+		model, err := synth.Fit(t.Context(), copied(ref), meta, synth.FitOptions{KSwap: synth.DefaultKSwap, Entropy: rand.NewChaCha8([32]byte{1})})
+		if err != nil {
 			t.Fatal(err)
 		}
-		return s
-	}
-	got, err := Compare(oneHash(ref), oneHash(cand.Rows))
-	if err != nil {
-		t.Fatal(err)
-	}
-	limits := DefaultThresholds(int64(n))
-	seen := 0
-	for name, w := range want {
-		of, known := prototypeNames[name]
-		if !known {
-			if w.Limit != nil {
-				t.Errorf("%s of the prototype is not gated", name)
-			}
-			continue
+		w, err := model.Generate(t.Context(), synth.Options{Seed: 1, Users: 1, Speed: 1})
+		if err != nil {
+			t.Fatal(err)
 		}
-		seen++
-		m, _ := got.Measure(of.name)
-		switch {
-		case m.Distance == nil:
-			t.Errorf("%d requests: %s is not measured, by the prototype it is %v", n, of.name, *w.Distance)
-		case of.name == pairMatchName || of.name == uniquePairMatchName:
-			chance, found := w.Ref.(float64), w.Cand.(float64)
-			if math.Abs(*m.Cand-found) > 1e-6 {
-				t.Errorf("%d requests: %s finds %v, the prototype %v", n, of.name, *m.Cand, found)
-			}
-			if se := math.Sqrt(*m.Ref * (1 - *m.Ref) / float64(3*n)); math.Abs(*m.Ref-chance) > 4*se {
-				t.Errorf("%d requests: %s by chance is %v, by the prototype %v, more than four times %v apart", n, of.name, *m.Ref, chance, se)
-			}
-		case of.within > 0 && slices.Contains(copyMeasures, of.name): // ours is 0 for what chance may give
-			if above := max(0, *m.Cand-*m.Ref); math.Abs(above-*w.Distance) > of.within {
-				t.Errorf("%d requests: %s is %v above chance, by the prototype %v", n, of.name, above, *w.Distance)
-			}
-		case math.Abs(*m.Distance-*w.Distance) > max(of.within, 1e-6):
-			t.Errorf("%d requests: %s is %v, by the prototype %v", n, of.name, *m.Distance, *w.Distance)
+		var cand trace.SliceWriter[trace.Request]
+		if _, err := trace.Copy(&cand, w.Reader()); err != nil {
+			t.Fatal(err)
 		}
-		if n >= 5000 && limits[of.name] != *w.Limit { // of fewer requests ours grow as their sampling errors do
-			t.Errorf("%d requests: the limit of %s is %v, of the prototype %v", n, of.name, limits[of.name], *w.Limit)
+		for i := range cand.Rows { // as the file of the prototype has them
+			cand.Rows[i].ArrivalNS = int64(math.Round(float64(cand.Rows[i].ArrivalNS)/1e6)) * 1e6
+			cand.Rows[i].Session = nil
 		}
-	}
-	if seen != len(prototypeNames) {
-		t.Errorf("%d of %d measures were compared", seen, len(prototypeNames))
+		dir := t.TempDir()
+		cmd := exec.Command(python, prototype, "--json", mooncakeFile(t, dir, "ref", ref), mooncakeFile(t, dir, "cand", cand.Rows))
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		out, err := cmd.Output()
+		if exit := new(exec.ExitError); err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 3) { // 3: limits are broken
+			t.Fatal(err, stderr.String())
+		}
+		var want map[string]struct {
+			Ref, Cand any
+			Distance  *float64 `json:"dist_mean"`
+			Limit     *float64
+		}
+		if err := json.Unmarshal(out, &want); err != nil {
+			t.Fatal(err)
+		}
+		oneHash := func(rows []trace.Request) *Signature {
+			s := NewSignature(meta, Options{})
+			s.limits.kept.hashes = 1
+			if _, err := trace.Copy(s, copied(rows)); err != nil {
+				t.Fatal(err)
+			}
+			return s
+		}
+		got, err := Compare(oneHash(ref), oneHash(cand.Rows))
+		if err != nil {
+			t.Fatal(err)
+		}
+		limits := DefaultThresholds(int64(n))
+		seen := 0
+		for name, w := range want {
+			of, known := prototypeNames[name]
+			if !known {
+				if w.Limit != nil {
+					t.Errorf("%s of the prototype is not gated", name)
+				}
+				continue
+			}
+			seen++
+			m, _ := got.Measure(of.name)
+			switch {
+			case m.Distance == nil:
+				t.Errorf("%d requests: %s is not measured, by the prototype it is %v", n, of.name, *w.Distance)
+			case of.name == pairMatchName || of.name == uniquePairMatchName:
+				chance, found := w.Ref.(float64), w.Cand.(float64)
+				if math.Abs(*m.Cand-found) > 1e-6 {
+					t.Errorf("%d requests: %s finds %v, the prototype %v", n, of.name, *m.Cand, found)
+				}
+				if se := math.Sqrt(*m.Ref * (1 - *m.Ref) / float64(3*n)); math.Abs(*m.Ref-chance) > 4*se {
+					t.Errorf("%d requests: %s by chance is %v, by the prototype %v, more than four times %v apart", n, of.name, *m.Ref, chance, se)
+				}
+			case of.within > 0 && slices.Contains(copyMeasures, of.name): // ours is 0 for what chance may give
+				if above := max(0, *m.Cand-*m.Ref); math.Abs(above-*w.Distance) > of.within {
+					t.Errorf("%d requests: %s is %v above chance, by the prototype %v", n, of.name, above, *w.Distance)
+				}
+			case math.Abs(*m.Distance-*w.Distance) > max(of.within, 1e-6):
+				t.Errorf("%d requests: %s is %v, by the prototype %v", n, of.name, *m.Distance, *w.Distance)
+			}
+			if n >= 5000 && limits[of.name] != *w.Limit { // of fewer requests ours grow as their sampling errors do
+				t.Errorf("%d requests: the limit of %s is %v, of the prototype %v", n, of.name, limits[of.name], *w.Limit)
+			}
+		}
+		if seen != len(prototypeNames) {
+			t.Errorf("%d of %d measures were compared", seen, len(prototypeNames))
+		}
 	}
 }
 

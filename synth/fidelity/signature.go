@@ -126,8 +126,7 @@ func CommonBlockSize(ref, cand trace.Meta) (int, error) {
 		return 0, nil
 	case ref.Convention != cand.Convention:
 		return 0, errors.New("the two have different conventions for the last block of a prompt, so ids of " +
-			"one cannot " +
-			"be turned into ids of the other: import both again")
+			"one cannot be turned into ids of the other: import both again")
 	case coarse%fine != 0:
 		return 0, fmt.Errorf("the reference has blocks of %d tokens and the candidate of %d: neither is a "+
 			"multiple of the "+

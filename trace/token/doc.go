@@ -41,8 +41,8 @@
 //   - added.go: added and special tokens found in a text
 //   - words.go: words that encode to one token each and always re-encode to themselves, for synthetic prompts
 //   - renderer.go: the renderer of chats: messages, replies, tool calls and tools as every built-in template uses them;
-//     its memory between chats; whether the tokenizer has the template's special tokens, and so is the model's
-//     own
+//     its memory between chats; whether the tokenizer has the template's special tokens, which shows that
+//     it is the model's
 //   - piece.go: the pieces of a rendered chat, special tokens and text, and their tokens; the ids that stand for
 //     special tokens which a vocabulary lacks
 //   - template.go: the names of the built-in templates, auto by model name, and the templates none and chatml

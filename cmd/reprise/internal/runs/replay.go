@@ -226,8 +226,7 @@ func (f *Replay) checkVerbatim(cmd *cobra.Command) error {
 	case !f.Target.APIGiven():
 		f.Target.API = result.APIAuto // each row goes where its kind does
 	case f.Target.API != result.APIChat && f.Target.API != result.APIAuto:
-		return cli.Usagef("--api: a source's text is sent where each row's kind belongs (auto), or all of it as " +
-			"chat")
+		return cli.Usagef("--api: a source's text is sent where each row's kind belongs (auto), or all of it as chat")
 	}
 	if !cmd.Flags().Changed("force-output") {
 		f.Target.Unforced() // the model ends its answers, unless it is asked to go on
