@@ -446,8 +446,13 @@ func (p *play) summary(cause, feedErr error) result.Run {
 	jump, stalled := p.clock.end()
 	run.ClockJumpNS, run.StalledNS = int64(jump), int64(stalled)
 	run.Stalls = p.heart.end()
+	took := time.Since(p.feed.clock.start)
+	unended := p.opt.Endless && took < p.opt.Duration
+	if p.opt.Endless {
+		run.NotSent = 0 // of rows without an end none is left, but those that waited
+	}
 	switch {
-	case cause != nil && (run.NotSent > 0 || p.wasCut.Load()):
+	case cause != nil && (run.NotSent > 0 || p.wasCut.Load() || unended):
 		switch {
 		case errors.Is(cause, context.Canceled):
 			run.EndedEarly = "interrupted"
@@ -455,6 +460,9 @@ func (p *play) summary(cause, feedErr error) result.Run {
 			run.EndedEarly = "the time limit was reached"
 		default:
 			run.EndedEarly = cause.Error()
+		}
+		if unended { // there is no number of requests that says how much is missing
+			run.EndedEarly += fmt.Sprintf(", after %v of %v", took.Round(time.Second), p.opt.Duration)
 		}
 	case feedErr != nil:
 		run.EndedEarly = errWorkload.Error()

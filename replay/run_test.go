@@ -324,6 +324,32 @@ func TestEarlyEnd(t *testing.T) {
 	}
 }
 
+// Of rows without an end no number was left, but the time was: nobody is told of the few rows that waited.
+func TestEarlyEndOfRowsWithoutEnd(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		stop time.Duration
+		opt  Options
+		want string
+	}{
+		{"by times", 5 * time.Second, Options{}, "interrupted, after 5s of 20s"},
+		{"in a closed loop", 5 * time.Second, Options{Concurrency: 3}, "interrupted, after 5s of 20s"},
+		{"at its end", 20*time.Second + time.Millisecond, Options{}, ""},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			time.AfterFunc(c.stop, cancel)
+			c.opt.Endless, c.opt.Duration, c.opt.Grace = true, 20*time.Second, time.Second
+
+			f := &fake{hold: func(int32) time.Duration { return 10 * time.Millisecond }}
+			run, _ := f.play(t, ctx, c.opt, workload(every(100*time.Millisecond, 10_000)...))
+			if run.NotSent != 0 || run.EndedEarly != c.want {
+				t.Errorf("%s: %d not sent, ended early: %q, want %q", c.name, run.NotSent, run.EndedEarly, c.want)
+			}
+		})
+	}
+}
+
 // A cancellation after the last request was sent ends nothing early if the
 // requests still finish.
 func TestCancelledAtTheVeryEnd(t *testing.T) {

@@ -159,13 +159,17 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	var staged *cli.Staged
 	ctx, end := context.WithCancel(cli.Once(ctx)) // what serves a command ends with it
 	defer end()
-	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
+	root.PersistentPreRunE = func(cmd *cobra.Command, words []string) error {
+		if err := flags.Detached(cmd, args); err != nil {
+			return err
+		}
 		if err := flags.Configure(cmd, os.Environ()); err != nil {
 			return err
 		}
+
 		began = true
 		keepSecrets(cmd)
-		err := cli.CheckOutputs(cmd, args)
+		err := cli.CheckOutputs(cmd, words)
 		if err == nil {
 			state, _ := cmd.Context().Value(stateKey{}).(string)
 			staged, err = cli.Stage(cmd, state)

@@ -23,7 +23,7 @@ func Mistake(cmd *cobra.Command, err error) error {
 			return gone
 		}
 		if instead := elsewhere[commandPath(cmd)][unknown.GetSpecifiedName()]; instead != "" {
-			return fmt.Errorf("--%s is a flag of other commands: %s", unknown.GetSpecifiedName(), instead)
+			return fmt.Errorf("there is no --%s here: %s", unknown.GetSpecifiedName(), instead)
 		}
 	}
 	return mistake(cmd.Flags(), err)
@@ -52,6 +52,11 @@ var elsewhere = map[string]map[string]string{
 		"request-rate":    "a sweep has a rate for each level: --rates 1,2,5",
 		"max-concurrency": "a sweep has a number of requests in flight for each level: --concurrencies 1,2,4",
 		"rounds":          "a sweep makes one run of a level; --precision 5% adds runs until a level is that precise",
+	},
+	"report": {
+		"csv":      "--format csv -o FILE",
+		"markdown": "--format markdown -o FILE",
+		"junit":    "--format junit -o FILE",
 	},
 	"compare": {
 		"rates":         "rounds have one load, such as --rate 5; reprise sweep has several levels",
@@ -99,6 +104,20 @@ func mistake(fl *pflag.FlagSet, err error) error {
 		return fmt.Errorf("%s: %w", Spelled(bad.GetFlag()), bad.Unwrap())
 	}
 	return err
+}
+
+// Detached is the error for a switch whose value was typed as a word of its own, which would be taken for an argument.
+func Detached(cmd *cobra.Command, typed []string) error {
+	for i, word := range typed {
+		if i == 0 || word != "true" && word != "false" {
+			continue
+		}
+		name, isFlag := strings.CutPrefix(typed[i-1], "--")
+		if flag := cmd.Flags().Lookup(name); isFlag && flag != nil && flag.NoOptDefVal != "" {
+			return cli.Usagef("--%s takes its value after an equals sign: --%[1]s=%s", name, word)
+		}
+	}
+	return nil
 }
 
 // UnknownCommand is the error for a command that there is not, whose name is in quotes.

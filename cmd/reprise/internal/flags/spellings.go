@@ -77,6 +77,7 @@ var spellings = []spelling{
 	{name: "max-concurrency", ours: "max-in-flight"},
 	{name: "num-prompts", ours: "max-requests", value: aboveZero},
 	{name: "requests", ours: "max-requests", value: aboveZero},
+	{name: "request-count", ours: "max-requests", value: aboveZero},
 	{name: "isl", ours: "input-tokens"},
 	{name: "osl", ours: "output-tokens"},
 	{name: "input-len", ours: "input-tokens", value: aboveZero},
@@ -116,6 +117,8 @@ var refused = map[string]string{
 	"presence-penalty":   "sampling parameters go into --extra-body, such as '{\"presence_penalty\":1}'",
 	"repetition-penalty": "sampling parameters go into --extra-body, such as '{\"repetition_penalty\":1.1}'",
 	"plot-timeline":      "--html writes a page with plots",
+	"no-ignore-eos":      "--ignore-eos=false lets the model end its answers",
+	"extra-inputs":       "members of a request's body go into --extra-body, such as '{\"ignore_eos\":false}'",
 }
 
 // Register adds the spellings, hidden from the help, which would be twice as

@@ -239,7 +239,7 @@ func (d *dryPass) run(cmd *cobra.Command, part *workloadPart, seed uint64) (*Pla
 		case main.Over():
 			return io.EOF
 		case id >= part.rows.Len() && d.f.Load.Concurrency > 0 && main.Plan().EndNS == 0:
-			return cli.Usagef("a closed loop without a limit never ends if requests take no time: give --set assume")
+			return errUnknownSpeed
 		}
 		return nil
 	})
@@ -280,8 +280,7 @@ func (d *dryPass) sessionLoad(part *workloadPart, seed uint64,
 	out := &Plan{Schema: dryRunSchema, Speed: d.f.Load.Speed, Selection: part.selection(), ServerBlock: d.block}
 	plan, load, err := replay.PlanSessions(options, took, func(r *trace.Request) error { return d.add(r, out) })
 	if errors.Is(err, replay.ErrNoTime) {
-		return nil, cli.Usagef("a load by session that is played until --duration never ends if requests take no " +
-			"time: give --set assume")
+		return nil, errUnknownSpeed
 	}
 	if err != nil {
 		return nil, err
@@ -296,6 +295,9 @@ func (d *dryPass) sessionLoad(part *workloadPart, seed uint64,
 	d.finish(out)
 	return out, nil
 }
+
+var errUnknownSpeed = cli.Usagef("how many requests are sent until --duration depends on how long each takes, which " +
+	"nothing says: state the server's speed, such as --set assume=ttft=200ms,itl=20ms")
 
 // planner makes one with a schedule of its own, whose arrivals nobody else draws.
 func (d *dryPass) planner(part *workloadPart, lineage *replay.Lineage, seed uint64,

@@ -82,9 +82,13 @@ func (m liveModel) text() string {
 	b.WriteString(clip(m.about.title, width) + "\n")
 	said := done(m.about, &p)
 	line(p.Elapsed.Round(time.Second).String(), "%s %s",
-		bar(p.Done, m.about.toSend(&p), max(min(width-40, width-11-len(said)), 5)), said)
+		bar(m.about.share(&p), max(min(width-40, width-11-len(said)), 5)), said)
 	sent, due := m.history.rates()
-	line("sent", "%.1f/s of %.1f/s due, %d behind", sent, due, p.Due-p.Sent)
+	if m.about.closed {
+		line("sent", "%.1f/s", sent)
+	} else {
+		line("sent", "%.1f/s of %.1f/s due, %d behind", sent, due, p.Due-p.Sent)
+	}
 	line("in flight", "%d", p.InFlight)
 	line("output", "%.0f tok/s", m.history.tokens())
 	for _, q := range liveQuantities {
@@ -102,7 +106,7 @@ func (m liveModel) text() string {
 	line("client", "%.2f of %d cores", p.CPU, m.about.cores)
 	line("errors", "%s", errorsByClass(&p))
 	if why := liveReasons(&p, m.about); len(why) == 0 {
-		line("verdict", "trustworthy so far%s; stalls, token counts and cache hits are judged at the end",
+		line("verdict", "trustworthy so far%s; the end judges stalls, token counts and cache hits",
 			looser(m.about.limits))
 	} else {
 		line("verdict", "not trustworthy so far%s", looser(m.about.limits))
@@ -263,26 +267,35 @@ func span(d replay.Distribution, v time.Duration) string {
 	return fmt.Sprintf("%.*f s", map[bool]int{true: 0, false: 2}[v >= 100*time.Second], v.Seconds())
 }
 
-func bar(n, of int64, width int) string {
-	full := 0
-	if of > 0 {
-		full = int(min(n, of) * int64(width) / of)
-	}
+// bar draws a share of what is to be done.
+func bar(share float64, width int) string {
+	full := int(share * float64(width))
 	return strings.Repeat("█", full) + strings.Repeat("░", width-full)
 }
 
-// done says how many of the requests are over.
+// share is how much of a run is over: of its requests or of its time, by what ends it first.
+func (a liveAbout) share(p *replay.Progress) (share float64) {
+	if of := a.toSend(p); of > 0 {
+		share = float64(p.Done) / float64(of)
+	}
+	if a.lasts > 0 {
+		share = max(share, p.Elapsed.Seconds()/a.lasts.Seconds())
+	}
+	return min(share, 1)
+}
+
+// done says how many of the requests are over, and how long the rest takes.
 func done(about liveAbout, p *replay.Progress) string {
 	of := about.toSend(p)
-	if of == 0 {
-		return fmt.Sprintf("%d requests", p.Done)
+	out := doc.Many(p.Done, "request")
+	if of > 0 {
+		out = fmt.Sprintf("%d of %d (%.0f %%)", p.Done, of, 100*float64(p.Done)/float64(of))
 	}
-	out := fmt.Sprintf("%d of %d (%.0f %%)", p.Done, of, 100*float64(p.Done)/float64(of))
 	if p.LeftOut > 0 {
 		out += fmt.Sprintf(", %d left out", p.LeftOut)
 	}
-	if p.Done > 0 && p.Done < of {
-		left := p.Elapsed.Seconds() / float64(p.Done) * float64(of-p.Done)
+	if share := about.share(p); share > 0 && share < 1 && (of == 0 || p.Done < of) {
+		left := p.Elapsed.Seconds() * (1 - share) / share
 		out += fmt.Sprintf(", about %v left", time.Duration(left+0.5)*time.Second)
 	}
 	return out

@@ -61,7 +61,7 @@ func liveRun(bad bool, n int64) replay.Progress {
 }
 
 func liveAboutTest() liveAbout {
-	return liveAbout{"replay to http://127.0.0.1:8000", 1000, 2, report.DefaultLimits()}
+	return liveAbout{"replay to http://127.0.0.1:8000", 1000, 0, false, 2, report.DefaultLimits()}
 }
 
 func TestLiveView(t *testing.T) {
@@ -92,6 +92,18 @@ func TestLiveView(t *testing.T) {
 			t.Errorf("%d reports are kept", len(h.seen))
 		}
 	}
+}
+
+// A load that lasts for a time shows how much of it is over, and in a closed loop nothing is due.
+func TestLiveViewOfATime(t *testing.T) {
+	about := liveAboutTest()
+	about.total, about.lasts, about.closed = 0, 48*time.Second, true
+
+	var m tea.Model = liveModel{about: about, stop: func() {}}
+	for n := range int64(12) {
+		m, _ = m.Update(liveRun(false, n+1))
+	}
+	liveGolden(t, "time.txt", m.(liveModel).text())
 }
 
 // The first press ends the sending, a second the process, after the terminal is given

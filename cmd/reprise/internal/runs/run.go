@@ -322,8 +322,11 @@ func (r *replayRun) connections() (chosen string, err error) {
 	return chosen, nil
 }
 
-// noteTime says how long the requests of a schedule take to send, where that is long and was not given.
+// noteTime says how long the requests take to send, where that is long and known.
 func (r *replayRun) noteTime() error {
+	if lasts := r.Load.Duration; lasts >= cli.LogEvery {
+		cli.Notef(r.cmd, "time: at most %v of sending, until %s", lasts, time.Now().Add(lasts).Format(time.TimeOnly))
+	}
 	if r.Load.Concurrency > 0 || r.Load.BySession() || r.Load.Duration > 0 || r.part.endless {
 		return nil
 	}
@@ -453,7 +456,7 @@ func (r *replayRun) send(options replay.Options) error {
 		return err
 	}
 	watching := r.Live.watch(r.cmd, liveAbout{"replay to " + strings.Join(r.endpoint.Endpoints(), ", "),
-		r.rows.Total, r.about.Cores, r.Limits})
+		r.rows.Total, r.Load.Duration, r.Load.Concurrency > 0 || r.Load.BySession(), r.about.Cores, r.Limits})
 	defer watching.end()
 	runner.Progress = watching.progress
 	r.Admin.watch(&runner, r.rows.Total)

@@ -77,7 +77,9 @@ type watcher struct {
 // liveAbout is what the view says that does not change.
 type liveAbout struct {
 	title  string
-	total  int64 // rows of the workload
+	total  int64         // rows of the workload
+	lasts  time.Duration // after which nothing is sent any more; 0 is never
+	closed bool          // an answer decides when the next request is sent, so that none is due
 	cores  int
 	limits report.Limits
 }
@@ -147,6 +149,9 @@ func (w *watcher) progress(p replay.Progress) {
 		sent, due := w.history.rates()
 		q := &p.Total
 		sending := fmt.Sprintf("sent %.1f/s of %.1f/s due", sent, due)
+		if w.about.closed {
+			sending = fmt.Sprintf("sent %.1f/s", sent)
+		}
 		if of := w.about.toSend(&p); of > 0 && p.Done+int64(p.InFlight) >= of {
 			sending = "all sent"
 		}
