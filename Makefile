@@ -62,10 +62,10 @@ peers-race: build ## Reprise beside four other clients on one trace; see example
 # The newest releases, in a folder apart from the raced ones. Without Python or the network
 # nothing is tested, and make test never needs it.
 PEERS_DIR ?= .peers
-test-peers: ## each export through the tool that it is for, against reprise serve
+test-peers: ## each export through the tool that it is for, and command lines beside ours, against reprise serve
 	@if RELEASES=current examples/race/setup.sh $(PEERS_DIR); then \
 	  for p in aiperf guidellm inference-perf; do $(PEERS_DIR)/$$p/bin/python -c "import importlib.metadata as m; print('$$p', m.version('$$p'))"; done; \
-	  REPRISE_TEST_PEERS=$(abspath $(PEERS_DIR)) $(GO) test -count=1 -v -timeout 60m -run ExportsByPeers ./cmd/reprise; \
+	  REPRISE_TEST_PEERS=$(abspath $(PEERS_DIR)) $(GO) test -count=1 -v -timeout 60m -run ByPeers ./cmd/reprise; \
 	else echo "test-peers: skipped: the tools could not be installed; it needs Python 3.12 and a package index"; fi
 
 # A module of its own, since it links Beam: make test neither builds nor tests it.

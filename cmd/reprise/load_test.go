@@ -25,17 +25,34 @@ import (
 
 // A wireBody is what a test looks at of a request.
 type wireBody struct {
-	Prompt    string
-	Messages  []struct{ Role, Content string }
+	Prompt   string
+	Messages []struct {
+		Role    string
+		Content json.RawMessage
+	}
 	MaxTokens int `json:"max_tokens"`
+
+	MaxCompletion int  `json:"max_completion_tokens"`
+	IgnoreEOS     bool `json:"ignore_eos"`
+	Stream        bool
+
+	path     string
+	at       time.Time
+	inFlight int
 }
 
 // text is the prompt, or the last message.
 func (b wireBody) text() string {
-	if len(b.Messages) > 0 {
-		return b.Messages[len(b.Messages)-1].Content
+	if len(b.Messages) == 0 {
+		return b.Prompt
 	}
-	return b.Prompt
+	content := b.Messages[len(b.Messages)-1].Content
+	var text string
+	var parts []struct{ Text string }
+	if json.Unmarshal(content, &text) != nil && json.Unmarshal(content, &parts) == nil && len(parts) == 1 {
+		text = parts[0].Text
+	}
+	return text
 }
 
 // wire is a simulated endpoint that keeps the bodies of the requests it gets.
@@ -43,22 +60,35 @@ func wire(t *testing.T) (url string, sent func() []wireBody) {
 	t.Helper()
 	c := engine.DefaultServerConfig()
 	c.Engine.Costs = engine.Costs{} // answers come at once
+	return wireOf(t, c)
+}
+
+func wireOf(t *testing.T, c engine.ServerConfig) (url string, sent func() []wireBody) {
+	t.Helper()
 	s, err := engine.NewServer(c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var mu sync.Mutex
 	var all []wireBody
+	inFlight := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		text, err := io.ReadAll(r.Body)
 		if err != nil {
 			t.Error(err)
 		}
 		var body wireBody
-		if json.Unmarshal(text, &body) == nil && r.Method == http.MethodPost {
+		if json.Unmarshal(text, &body) == nil && strings.HasSuffix(r.URL.Path, "completions") {
 			mu.Lock()
+			inFlight++
+			body.path, body.at, body.inFlight = r.URL.Path, time.Now(), inFlight
 			all = append(all, body)
 			mu.Unlock()
+			defer func() {
+				mu.Lock()
+				inFlight--
+				mu.Unlock()
+			}()
 		}
 		r.Body = io.NopCloser(strings.NewReader(string(text)))
 		s.Handler().ServeHTTP(w, r)
@@ -75,7 +105,13 @@ func wire(t *testing.T) (url string, sent func() []wireBody) {
 func wired(t *testing.T, line string) []wireBody {
 	t.Helper()
 	url, sent := wire(t)
-	out, errs, code := reprise(t, append(strings.Fields("replay "+line), "--url", url, "-o", "r.parquet", "--overwrite", "--json")...)
+	return wiredTo(t, line, url, sent)
+}
+
+func wiredTo(t *testing.T, line, url string, sent func() []wireBody) []wireBody {
+	t.Helper()
+	out, errs, code := reprise(t, append(strings.Fields("replay "+line), "--url", url, "-o", "r.parquet", "--overwrite",
+		"--json")...)
 	var report struct {
 		Requests struct{ Rows int } `json:"requests"`
 	}
@@ -236,7 +272,7 @@ func TestFromOtherTools(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeFiles(t, map[string]string{"F": strings.Repeat(`{"prompt":"one two three"}`+"\n", 400)})
 	n := 0
-	for _, cell := range regexp.MustCompile("`(reprise replay (?:F|--)[^`]*)` \\|").FindAllStringSubmatch(string(doc), -1) {
+	for _, cell := range regexp.MustCompile("\\| `(reprise replay (?:F|--)[^`]*)`").FindAllStringSubmatch(string(doc), -1) {
 		n++
 		line := strings.Replace(strings.TrimPrefix(cell[1], "reprise "), "--url U", "--url http://h", 1)
 		out, errs, code := reprise(t, append(strings.Fields(line), "--dry-run", "--json", "--set", "assume=ttft=1s,itl=10ms")...)

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -23,6 +24,7 @@ import (
 	"reprise/replay/peerfile"
 	"reprise/replay/result"
 	"reprise/trace"
+	"reprise/trace/token"
 )
 
 // What is exported is replayed by the tool that it is for, with the command that export
@@ -67,12 +69,6 @@ func TestExportsByPeers(t *testing.T) {
 		traces[name] = path + ".parquet"
 		must(t, "import", path, "-o", traces[name])
 	}
-	// vLLM's wheel has its client as a binary of another name.
-	if err := os.WriteFile(filepath.Join(dir, "vllm"), []byte("#!/bin/sh\nexec \""+folder+"/vllm-rs\" \"$@\"\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	path := dir + ":" + filepath.Join(folder, "aiperf", "bin") + ":" + filepath.Join(folder, "guidellm", "bin") + ":" + filepath.Join(folder, "inference-perf", "bin") + ":" + os.Getenv("PATH")
-
 	for _, c := range []struct {
 		format, trace string
 		// within is how far a prompt may be from its length: tools that make words of tokens and
@@ -104,10 +100,7 @@ func TestExportsByPeers(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 			defer cancel()
-			tool := exec.CommandContext(ctx, "sh", "-c", strings.ReplaceAll(wrote.Use, "URL", srv.URL))
-			tool.Env = append(os.Environ(), "PATH="+path, "HF_HOME="+filepath.Join(folder, "hf"), "HF_HUB_OFFLINE=1", "NO_COLOR=1", "PYTHONWARNINGS=ignore")
-			tool.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // to be ended with its workers
-			tool.Cancel = func() error { return syscall.Kill(-tool.Process.Pid, syscall.SIGKILL) }
+			tool := peerCommand(t, ctx, folder, strings.ReplaceAll(wrote.Use, "URL", srv.URL))
 			// GuideLLM 0.8.1 may lose a request, and then does not end after its results are
 			// written.
 			ended := make(chan struct{})
@@ -134,6 +127,138 @@ func TestExportsByPeers(t *testing.T) {
 			heldAgainstTrace(t, work, traces[c.trace], c.within, c.untimed)
 		})
 	}
+}
+
+// peerCommand is a command line of a peer's, which is ended with its workers.
+func peerCommand(t *testing.T, ctx context.Context, folder, line string) *exec.Cmd {
+	t.Helper()
+	// vLLM's wheel has its client as a binary of another name.
+	dir := t.TempDir()
+	script := "#!/bin/sh\nexec \"" + folder + "/vllm-rs\" \"$@\"\n"
+	if err := os.WriteFile(filepath.Join(dir, "vllm"), []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	path := dir
+	for _, peer := range []string{"aiperf", "guidellm", "inference-perf"} {
+		path += ":" + filepath.Join(folder, peer, "bin")
+	}
+	tool := exec.CommandContext(ctx, "sh", "-c", line)
+	tool.Env = append(os.Environ(), "PATH="+path+":"+os.Getenv("PATH"), "HF_HOME="+filepath.Join(folder, "hf"),
+		"HF_HUB_OFFLINE=1", "NO_COLOR=1", "PYTHONWARNINGS=ignore")
+	tool.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	tool.Cancel = func() error { return syscall.Kill(-tool.Process.Pid, syscall.SIGKILL) }
+	return tool
+}
+
+// The command lines that docs/from-other-tools.md sets beside each other, of fewer requests, send as many, to the same
+// path, and ask for the same, at such gaps or so many at a time. The template, 27 tokens, is among ours.
+func TestLinesByPeers(t *testing.T) {
+	folder := os.Getenv("REPRISE_TEST_PEERS")
+	if folder == "" {
+		t.Skip("REPRISE_TEST_PEERS names no folder with the tools: make test-peers")
+	}
+	doc, err := os.ReadFile("../../docs/from-other-tools.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := engine.DefaultServerConfig()
+	c.Model, c.Tokenizer = "truth/tok", filepath.Join(folder, "tok", "tokenizer.json")
+	c.Engine.Costs = engine.Costs{Request: 20e9, Step: 2e9}
+	tok, err := token.OpenAny(c.Tokenizer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fewer := strings.NewReplacer("duration: 300", "duration: 10", "1200", "40", "200", "40", "--url U", "")
+	for _, peer := range []struct{ line, more string }{
+		{"aiperf profile ", "--model truth/tok --ui none --url URL"},
+		{"vllm bench serve --dataset-name random ", "--base-url URL --model truth/tok --tokenizer FOLDER/tok"},
+		{"guidellm run ", "--disable-console --backend kind=openai_http,target=URL,model=truth/tok " +
+			"--tokenizer kind=huggingface_auto,model=truth/tok --constraint kind=max_requests,count=40"},
+		{"inference-perf: `", `
+api: {streaming: true}
+data: {type: random, input_distribution: {type: fixed, mean: 550}, output_distribution: {type: fixed, mean: 150}}
+server: {type: vllm, model_name: truth/tok, base_url: "URL"}
+tokenizer: {pretrained_model_name_or_path: FOLDER/tok}
+`},
+	} {
+		t.Run(strings.Fields(peer.line)[0], func(t *testing.T) {
+			row := regexp.MustCompile("(?m)^\\| `?" + peer.line + "(.*)` \\| `reprise replay (.*)` \\|$").FindSubmatch(doc)
+			if row == nil {
+				t.Fatal("the page has no such line")
+			}
+			args, here := fewer.Replace(string(row[1])), fewer.Replace(string(row[2]))
+			if !strings.Contains(here, "--requests") {
+				here += " --requests 40"
+			}
+			t.Chdir(t.TempDir())
+			url, sent := wireOf(t, c)
+			line := peer.line + args + " " + strings.NewReplacer("URL", url, "FOLDER", folder).Replace(peer.more)
+			if args, yes := strings.CutPrefix(line, "inference-perf: `"); yes {
+				writeFiles(t, map[string]string{"load.yml": args})
+				line = "inference-perf --config_file load.yml"
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+			defer cancel()
+			go func() { // what comes after its last request is of no interest, and GuideLLM may not end
+				for ctx.Err() == nil {
+					time.Sleep(time.Second)
+					if all := sent(); len(all) > 0 && time.Since(all[len(all)-1].at) > 20*time.Second {
+						cancel()
+					}
+				}
+			}()
+			said, err := peerCommand(t, ctx, folder, line).CombinedOutput()
+			theirs := sent()
+			if len(theirs) == 0 {
+				t.Fatalf("%s\n%v\n%s", line, err, said)
+			}
+			ours := wiredTo(t, here+" --tokenizer "+c.Tokenizer, url, sent)
+			a, b := lookOf(tok, theirs), lookOf(tok, ours)
+			t.Logf("theirs: %+v, ours: %+v", a, b)
+			if a.requests != b.requests || a.path != b.path || a.forced != b.forced || a.streams != b.streams ||
+				math.Abs(a.prompt/b.prompt-1) > 0.06 || math.Abs(a.output/b.output-1) > 0.01 {
+				t.Error("theirs is not ours")
+			}
+			if closed := strings.Contains(here, "--concurrency"); closed && a.inFlight != b.inFlight ||
+				!closed && min(a.spread, b.spread) < 0.5 {
+				t.Error("theirs come in another way than ours")
+			}
+		})
+	}
+}
+
+// A look is what one can say of the requests of a load.
+type look struct {
+	requests, inFlight, forced, streams int
+	path                                string
+	prompt, output                      float64 // means, in tokens
+	rate, spread                        float64 // the gaps' deviation in parts of their mean: 0 if constant, 1 of Poisson
+}
+
+func lookOf(tok token.Tokenizer, bodies []wireBody) look {
+	l := look{requests: len(bodies), path: bodies[0].path}
+	var squares float64
+	n := float64(len(bodies))
+	for i, b := range bodies {
+		l.inFlight = max(l.inFlight, b.inFlight)
+		if b.IgnoreEOS {
+			l.forced++
+		}
+		if b.Stream {
+			l.streams++
+		}
+		if b.path != l.path {
+			l.path = "several"
+		}
+		l.prompt += float64(len(tok.Append(nil, b.text()))) / n
+		l.output += float64(max(b.MaxTokens, b.MaxCompletion)) / n
+		if i > 0 {
+			squares += math.Pow(b.at.Sub(bodies[i-1].at).Seconds(), 2)
+		}
+	}
+	l.rate = (n - 1) / bodies[len(bodies)-1].at.Sub(bodies[0].at).Seconds()
+	l.spread = math.Sqrt(max(0, squares/(n-1)*l.rate*l.rate-1))
+	return l
 }
 
 // heldAgainstTrace reads the one results file below a folder. Requests are told by how many
