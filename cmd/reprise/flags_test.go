@@ -71,7 +71,13 @@ func TestMistakesOnTheCommandLine(t *testing.T) {
 		"replay w.parquet -n 5": "reprise: unknown flag: -n: did you mean " +
 			"--max-requests?\nRun with --help for how to use it.\n",
 		"replay chat --ignore-eos off": "reprise: a switch takes its value behind an " +
-			"equals sign, such as --quiet=false\nRun with --help for how to use it.\n",
+			"equals sign: --ignore-eos=false\nRun with --help for how to use it.\n",
+		"replay --ignore-eos false --isl 5 --osl 5": "reprise: a switch takes its value behind an " +
+			"equals sign: --ignore-eos=false\nRun with --help for how to use it.\n",
+		"replay chat --extra-inputs ignore_eos:false": "reprise: --extra-inputs: members of a request's body go into " +
+			"--extra-body, such as '{\"ignore_eos\":false}'\nRun with --help for how to use it.\n",
+		"report r.parquet --csv": "reprise: there is no --csv here: --format csv -o FILE\n" +
+			"Run with --help for how to use it.\n",
 		"replay chat --api-key sk-1": "reprise: unknown flag: --api-key: no flag " +
 			"takes the key itself, which others could read. Put it into OPENAI_API_KEY, or name its variable with " +
 			"--api-key-env\nRun with --help for how to use it.\n",

@@ -253,7 +253,7 @@ func TestJournalInPlaceOfResults(t *testing.T) {
 	if state := cmd.ProcessState; state.Exited() {
 		t.Fatalf("it was not ended by a signal: %v", state)
 	}
-	want := regexp.MustCompile(`^r\.parquet is not finished: its run ended at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\. Read from its journal: (\d+) requests\. To run it whole, delete the journal and repeat its command\.\n`)
+	want := regexp.MustCompile(`^r\.parquet is not finished: its run ended at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\. Read from its journal: (\d+) requests\. To run it whole, repeat its command with --overwrite\.\n`)
 	out, errs, code := reprise(t, "report", "r.parquet")
 	if said := want.FindStringSubmatch(errs); code != cli.Untrusted || said == nil || !strings.Contains(out, "this is its journal") {
 		t.Errorf("exit code %d\n%s%s", code, errs, out)

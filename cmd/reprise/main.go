@@ -159,17 +159,13 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	var staged *cli.Staged
 	ctx, end := context.WithCancel(cli.Once(ctx)) // what serves a command ends with it
 	defer end()
-	root.PersistentPreRunE = func(cmd *cobra.Command, words []string) error {
-		if err := flags.Detached(cmd, args); err != nil {
-			return err
-		}
+	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
 		if err := flags.Configure(cmd, os.Environ()); err != nil {
 			return err
 		}
-
 		began = true
 		keepSecrets(cmd)
-		err := cli.CheckOutputs(cmd, words)
+		err := cli.CheckOutputs(cmd, args)
 		if err == nil {
 			state, _ := cmd.Context().Value(stateKey{}).(string)
 			staged, err = cli.Stage(cmd, state)
@@ -183,7 +179,10 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetIn(stdin)
 	root.SetErr(stderr)
 
-	err := execute(ctx, root, args)
+	err := flags.Detached(root, args)
+	if err == nil {
+		err = execute(ctx, root, args)
+	}
 	said := root.ErrOrStderr()
 	if perr := staged.End(); perr != nil {
 		if err != nil && !errors.Is(err, flags.ErrPrinted) {

@@ -101,8 +101,15 @@ and 4 if none fails and one cannot be judged.`,
 	return cmd
 }
 
-// check refuses flags that go against each other.
+// check refuses flags that go against each other, and chooses a format by the ending of --output.
 func (f *reportFlags) check() error {
+	if f.format == "" && !f.AsJSON && f.explain == "" {
+		f.format = formatEndings[strings.ToLower(filepath.Ext(f.out))]
+		if f.HTML == "" && strings.EqualFold(filepath.Ext(f.out), ".html") {
+			f.HTML, f.out = f.out, ""
+		}
+	}
+
 	decision := f.format == formatDecision
 	f.Contract.Alone = decision
 	switch {
@@ -572,7 +579,7 @@ func journalOf(cmd *cobra.Command, path string) (string, error) {
 		return "", fmt.Errorf("%s does not exist, and its journal cannot be read: %w", path, err)
 	}
 	defer j.Close()
-	state, next := "its run ended early", "To run it whole, delete the journal and repeat its command."
+	state, next := "its run ended early", "To run it whole, repeat its command with --overwrite."
 	switch last, err := result.LastWritten(name); {
 	case errors.Is(err, result.ErrRunning):
 		state, next = "its run is still going on", "The figures are of the run so far."

@@ -38,6 +38,10 @@ var summaryFormats = []summaryFormat{
 	{"prometheus", report.WritePrometheus},
 }
 
+// formatEndings say by the ending of a file in what format it is written. Else it is text.
+var formatEndings = map[string]string{".json": formatJSON, ".csv": formatCSV, ".md": formatMarkdown, ".xml": "junit",
+	".prom": "prometheus"}
+
 // formatNames are all values of --format.
 func formatNames() []string {
 	names := []string{formatText}

@@ -260,7 +260,7 @@ func TestCacheDiscipline(t *testing.T) {
 	for _, how := range [][]string{{"--seed", "3"}, {"--set", "reset-cache=/reset_prefix_cache"}} {
 		_, errs, code := reprise(t, append([]string{"replay", filepath.Join(dir, "w.parquet"), "--url", lacking.url,
 			"-o", filepath.Join(dir, "x.parquet"), "--cache", "cold"}, how...)...)
-		if code != cli.Failure || !strings.Contains(errs, "does not have the call") {
+		if code != cli.Failure || !strings.Contains(errs, "server 1 has no call that empties its cache") {
 			t.Errorf("%v: exit code %d, %s", how, code, errs)
 		}
 	}

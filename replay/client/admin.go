@@ -85,8 +85,8 @@ func (a *Admin) Servers() int { return len(a.bases) }
 // Close drops the idle connections.
 func (a *Admin) Close() { a.client.CloseIdleConnections() }
 
-// ErrNoCall says that a server does not have the call.
-var ErrNoCall = errors.New("client: a server does not have the call")
+// ErrNoCall says that a server has no call that empties its cache.
+var ErrNoCall = errors.New("has no call that empties its cache")
 
 // busyFor is how long a server may say that it is busy: SGLang refuses to empty its
 // cache while a request is there, and that of a client that has its answer may be
@@ -132,7 +132,7 @@ func (a *Admin) postFirst(ctx context.Context, server int, paths []string) (stri
 			return path, err
 		}
 	}
-	return "", fmt.Errorf("%w (server %d)", ErrNoCall, server+1)
+	return "", fmt.Errorf("server %d %w", server+1, ErrNoCall)
 }
 
 var errBusy = errors.New("client: a server is busy with requests")

@@ -86,6 +86,13 @@ func meaningOf(all []Definition, q string) *Explanation {
 			return &Explanation{Definitions: []Definition{d}, Paths: []string{}}
 		}
 	}
+	for _, c := range checkNames {
+		if c.code == q {
+			return &Explanation{Definitions: []Definition{{Name: c.code, Unit: "check", Definition: "One of the checks " +
+				"that a verdict is made of: " + c.name + ". --details prints what was measured beside what is allowed."}},
+				Paths: []string{}}
+		}
+	}
 	// A path of the JSON, its unit left out or not, or all below one.
 	var e Explanation
 	for _, path := range numberPaths() {
@@ -377,15 +384,16 @@ func WriteExplanation(w io.Writer, e *Explanation, o textpage.Options) error {
 	return err
 }
 
-// WriteNames lists all that [Explain] knows, with the units and where in the JSON of a
-// report the numbers are.
+// WriteNames lists all that [Explain] knows, with the units.
 func WriteNames(w io.Writer) error {
 	var b bytes.Buffer
 	for _, d := range Definitions() {
-		b.WriteString(d.Name + " [" + d.Unit + "]\n")
-		if len(d.Paths()) > 0 && d.Name != strings.Join(d.Paths(), ", ") {
-			b.WriteString("  " + strings.Join(d.Paths(), "\n  ") + "\n")
+		for _, name := range d.names() {
+			b.WriteString(name + " [" + d.Unit + "]\n")
 		}
+	}
+	for _, c := range checkNames {
+		b.WriteString(c.code + " [check]\n")
 	}
 	_, err := w.Write(b.Bytes())
 	return err

@@ -201,9 +201,8 @@ func (j *judgement) stalls(s *Summary, limits Limits) {
 		seen = append(seen, fmt.Sprintf("%s, the longest %s ms", doc.Many(r.Count, "stall"),
 			doc.Number(float64(r.LongestNS)/1e6)))
 	}
-	ttft := "client stalls were %s of the times to first token, in %s of %s (%s), and TTFT may be too long by that; " +
-		"the limit is %s"
-	gap := "client stalls were %s of a gap between tokens at p99 (%s); the limit is %s"
+	ttft := "%s of TTFT may be the client's own delay, since it stood still in %s of %s (%s); the limit is %s"
+	gap := "%s of a gap between tokens at p99 may be the client's own delay, since it stood still (%s); the limit is %s"
 	switch r := s.Receipt; {
 	case r == nil:
 	case r.Instants == InstantsKernel:
@@ -212,8 +211,8 @@ func (j *judgement) stalls(s *Summary, limits Limits) {
 		gap = "gaps between tokens whose ends have no certain instant are left out: at p99 they are %s of a gap " +
 			"(%s); the limit is %s"
 	case r.Delay.Max != nil:
-		ttft = strings.Replace(ttft, "stalls", "stalls and late reads", 1)
-		gap = strings.Replace(gap, "stalls", "stalls and late reads", 1)
+		ttft = strings.Replace(ttft, "stood still", "stood still or read late", 1)
+		gap = strings.Replace(gap, "stood still", "stood still or read late", 1)
 		seen = append(seen, "the latest read "+doc.Number(*r.Delay.Max)+" ms after the kernel had the data")
 	}
 	check(codeStalledTTFT, stalled.TTFTShare, limits.StallTTFT, ttft,
@@ -243,8 +242,8 @@ func (j *judgement) stalls(s *Summary, limits Limits) {
 			continue
 		}
 		j.check(c.code, atMost(*c.late, limit, "ms"),
-			"%s tokens were read %s ms late at p99 (%s), and p99 of %s is too long by that; the limit is %s ms",
-			c.what, doc.Beside(*c.late, limit), strings.Join(seen, "; "), c.metric, doc.Number(limit))
+			"p99 of %s may be %s ms too long, since %s tokens were read late (%s); the limit is %s ms",
+			c.metric, doc.Beside(*c.late, limit), c.what, strings.Join(seen, "; "), doc.Number(limit))
 	}
 	j.heldUp(j.reasons[before:], strings.Join(seen, "; "), s.Run.Endpoints)
 }
@@ -258,15 +257,27 @@ func (j *judgement) heldUp(reasons []Reason, seen string, endpoints []string) {
 	for i := range reasons[1:] {
 		reasons[1+i].Text = strings.Replace(reasons[1+i].Text, " ("+seen+")", "", 1)
 	}
-	cores := "give the client cores that nothing else uses"
+	remedy := "Give the client cores that nothing else uses"
 	onThisMachine := func(endpoint string) bool {
 		u, err := url.Parse(endpoint)
 		return err == nil && host.Loopback(u.Hostname())
 	}
 	if slices.ContainsFunc(endpoints, onThisMachine) {
-		cores = "the server is on this machine: give it and the client cores of their own, such as with taskset"
+		remedy = "The server is on this machine: give it and the client cores of their own, such as with taskset"
 	}
-	reasons[len(reasons)-1].Text += ". To mend it, " + cores + ", or lower the load"
+
+	var keys []string
+	for _, r := range reasons {
+		key := "max-stall-ttft=…"
+		if r.Code == codeStalledGap {
+			key = "max-stall-gap=…"
+		}
+		if !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
+	reasons[len(reasons)-1].Text += ". " + remedy + ", or lower the load; --trust " + strings.Join(keys, ",") +
+		" accepts it"
 }
 
 // stallsApart is how far the two clocks that see a stall may be apart, in nanoseconds.

@@ -300,10 +300,6 @@ func Wants(least, most int, question string) cobra.PositionalArgs {
 			return fmt.Errorf("%s %s", question, strings.ReplaceAll(use, "[--url URL]", "--url URL"))
 		case len(args) > most:
 			given := slices.Clone(args[most:])
-			if slices.Contains([]string{"on", "off", "true", "false", "yes", "no"}, given[0]) {
-				return fmt.Errorf("a switch takes its value behind an equals sign, such as --quiet=%s",
-					strconv.FormatBool(slices.Contains([]string{"on", "true", "yes"}, given[0])))
-			}
 			for i := range given {
 				given[i] = strconv.Quote(given[i])
 			}

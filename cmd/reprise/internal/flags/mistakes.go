@@ -107,14 +107,20 @@ func mistake(fl *pflag.FlagSet, err error) error {
 }
 
 // Detached is the error for a switch whose value was typed as a word of its own, which would be taken for an argument.
-func Detached(cmd *cobra.Command, typed []string) error {
-	for i, word := range typed {
-		if i == 0 || word != "true" && word != "false" {
+func Detached(root *cobra.Command, typed []string) error {
+	cmd, _, err := root.Find(typed)
+	if err != nil {
+		return nil // of another mistake
+	}
+
+	for i, word := range typed[min(1, len(typed)):] {
+		on := slices.Contains([]string{"on", "true", "yes"}, word)
+		if !on && !slices.Contains([]string{"off", "false", "no"}, word) {
 			continue
 		}
-		name, isFlag := strings.CutPrefix(typed[i-1], "--")
+		name, isFlag := strings.CutPrefix(typed[i], "--")
 		if flag := cmd.Flags().Lookup(name); isFlag && flag != nil && flag.NoOptDefVal != "" {
-			return cli.Usagef("--%s takes its value after an equals sign: --%[1]s=%s", name, word)
+			return cli.Usagef("a switch takes its value behind an equals sign: --%s=%t", name, on)
 		}
 	}
 	return nil

@@ -192,7 +192,7 @@ func (f *Replay) Check(cmd *cobra.Command) error {
 	case f.Dry.Run:
 		return nil
 	}
-	return f.checkJournal()
+	return f.checkJournal(cmd)
 }
 
 // checkVerbatim refuses flags that have no meaning for text that was kept, and says where it goes.

@@ -455,6 +455,10 @@ func (r *replayRun) send(options replay.Options) error {
 	if err := r.noteTime(); err != nil {
 		return err
 	}
+	if err := r.dropJournal(r.cmd); err != nil {
+		return err
+	}
+
 	watching := r.Live.watch(r.cmd, liveAbout{"replay to " + strings.Join(r.endpoint.Endpoints(), ", "),
 		r.rows.Total, r.Load.Duration, r.Load.Concurrency > 0 || r.Load.BySession(), r.about.Cores, r.Limits})
 	defer watching.end()

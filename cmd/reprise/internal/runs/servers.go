@@ -283,11 +283,10 @@ func (s *replayServers) cold(cmd *cobra.Command) (*result.CacheDiscipline, error
 	case f.Servers.ResetCall != "":
 		return nil, fmt.Errorf("--set reset-cache: %w", err)
 	case f.raw != nil:
-		return nil, fmt.Errorf("--cache cold: %w to empty its cache, and these prompts are sent as they are. Start "+
-			"vLLM with VLLM_SERVER_DEV_MODE=1, name the call with --set reset-cache, or start the server anew and "+
-			"leave --cache out", err)
+		return nil, fmt.Errorf("--cache cold: %w. Start vLLM with VLLM_SERVER_DEV_MODE=1, name the call with "+
+			"--set reset-cache, or start the server anew and leave --cache out", err)
 	case !f.Load.Share.Whole():
-		return nil, fmt.Errorf("--cache cold: %w to empty its cache, and shards cannot draw a new seed, since they "+
+		return nil, fmt.Errorf("--cache cold: %w, and shards cannot draw a new seed, since they "+
 			"must have the same: name the call with --set reset-cache, or give all of them a new --seed and leave "+
 			"--cache out", err)
 	}
@@ -296,7 +295,7 @@ func (s *replayServers) cold(cmd *cobra.Command) (*result.CacheDiscipline, error
 	seed, other := f.Prompts.Reseeded()
 	switch {
 	case errors.Is(other, flags.ErrSeedGiven):
-		return nil, fmt.Errorf("--cache cold: %w to empty its cache, and %w. Start vLLM with VLLM_SERVER_DEV_MODE=1, "+
+		return nil, fmt.Errorf("--cache cold: %w, and %w. Start vLLM with VLLM_SERVER_DEV_MODE=1, "+
 			"name the call with --set reset-cache, or leave --seed out", err, other)
 	case other != nil:
 		return nil, other
