@@ -169,19 +169,21 @@ func keyLatencies(s *Summary) *doc.Table {
 		t.RowTerms = append(t.RowTerms, termOf(term))
 	}
 	l := &s.Latency
-	both := func(of *figure.Subject, sent, due *Stat) {
-		row(of.Label, of.Name, sent)
+	fromSchedule := func(of *figure.Subject, sent, due *Stat) {
 		if v, later := sent.largest(), due.largest(); v != nil && later != nil && *later > 1.01**v {
 			row(of.Label+" from schedule", of.Name, due)
 		}
 	}
-	both(figure.TTFT, &l.FromSent.TTFT, &l.FromDue.TTFT)
+	row(figure.TTFT.Label, figure.TTFT.Name, &l.FromSent.TTFT)
 	row(figure.ITL.Label, "itl_chunk", &l.ITLChunk)
 	if per := s.Tokens.PerEvent; per != nil && *per > 1.01 {
 		row(figure.TokenITL.Label, "itl_token", &l.ITLToken)
 	}
 	row(figure.TPOT.Label, "tpot", &l.TPOT)
-	both(figure.E2E, &l.FromSent.E2E, &l.FromDue.E2E)
+	row(figure.E2E.Label, figure.E2E.Name, &l.FromSent.E2E)
+	// A table that is cut loses its last rows, and so the client's before the server's.
+	fromSchedule(figure.TTFT, &l.FromSent.TTFT, &l.FromDue.TTFT)
+	fromSchedule(figure.E2E, &l.FromSent.E2E, &l.FromDue.E2E)
 	if s.Run.Timing != result.ClosedLoop || s.Run.Sessions != nil { // in which turns have a schedule
 		row("Send lag", "send_lag", &l.SendLag)
 	}
