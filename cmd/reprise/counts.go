@@ -13,6 +13,7 @@ import (
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/datasets"
 	"reprise/trace/doc"
+	"reprise/trace/profile"
 	"reprise/trace/textpage"
 	"reprise/trace/token"
 )
@@ -78,6 +79,9 @@ func signedPercent(share float64) string {
 	return doc.Percent(share)
 }
 
+// coarse is how many blocks a prompt has to have on average for what is lost of the last shared one to be little.
+const coarse = 4
+
 // sourceNotes say which fields of a source are in no column, what it does not tell, what
 // to do about that, and what of the counts is an estimate.
 func sourceNotes(info datasets.Info, card anonymize.Card, p anonymize.Policy) (notes []string) {
@@ -91,6 +95,12 @@ func sourceNotes(info datasets.Info, card anonymize.Card, p anonymize.Policy) (n
 	if t.Blocks == 0 {
 		notes = append(notes, "no prefix blocks and no text: reuse is unknown, not 0, and a replay shares nothing; a "+
 			"log with prompts or with block hashes has it")
+	}
+	if mean := t.InputTokens / max(t.Requests, 1); t.Sources.FromText > 0 && card.BlockSize > profile.DefaultServerBlock &&
+		mean < coarse*int64(card.BlockSize) {
+		notes = append(notes, fmt.Sprintf("prompts have %s tokens on average and blocks %s: prompts that share less "+
+			"than a block share nothing, so reuse looks smaller than a server's. --block-size %d is a server's block",
+			doc.Count(mean), doc.Count(int64(card.BlockSize)), profile.DefaultServerBlock))
 	}
 	if t.Users == 0 {
 		notes = append(notes, "no users: rules that count people cannot be applied to this trace; log an end-user id "+

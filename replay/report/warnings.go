@@ -130,11 +130,19 @@ func tokenWarnings(s *Summary, warn func(when bool, code, format string, args ..
 	}
 
 	other := otherTokenizer(s)
-	warn(other != "", warnTokenizer,
+	asSent, off := s.Run.Prompts == result.PromptsVerbatim, other
+	if off == "" {
+		off = fmt.Sprintf("%s more or fewer, at most %d of one prompt,", doc.Many(p.SumAbs, "token"), p.MaxAbs)
+	}
+	warn(asSent && p.SumAbs > 0, warnPromptLength,
+		"the server counted %s in %s. The prompts went out as they are: only the expected cache hits rest on the "+
+			"tokenizer, which --tokenizer names, or gives as the path of its tokenizer.json",
+		off, doc.Many(p.More+p.Fewer, "request"))
+	warn(!asSent && other != "", warnTokenizer,
 		"the server counted %s, in %s: name its tokenizer with --tokenizer, by name or as the path of its "+
 			"tokenizer.json. Prompts had other lengths than the workload's, and shared other prefixes",
 		other, doc.Many(p.Compared, "request"))
-	warn(p.SumAbs > 0 && other == "", warnPromptLength,
+	warn(!asSent && p.SumAbs > 0 && other == "", warnPromptLength,
 		"the server counted other prompt lengths than wanted in %s: by %s in all, by at most %d",
 		doc.Many(p.More+p.Fewer, "request"), doc.Many(p.SumAbs, "token"), p.MaxAbs)
 
