@@ -117,8 +117,10 @@ func TestUnwritableFolder(t *testing.T) {
 // A file that is missing comes before an output that is, in plain words.
 func TestMissingInput(t *testing.T) {
 	t.Chdir(t.TempDir())
-	writeFiles(t, map[string]string{"w.parquet": "mine"})
+	writeFiles(t, map[string]string{"w.parquet": "mine", "prompts.jsonl": "mine"})
 	for line, want := range map[string]string{
+		"import promts.jsonl": "reprise: there is no file or folder promts.jsonl: did you mean " +
+			"prompts.jsonl?\n",
 		"import no.jsonl":                     "reprise: there is no file or folder no.jsonl\n",
 		"import no.jsonl -o t.parquet":        "reprise: there is no file or folder no.jsonl\n",
 		"replay no.parquet":                   "reprise: there is no file or folder no.parquet\n",

@@ -266,7 +266,7 @@ func TestSessionsOfAnUnfinishedRun(t *testing.T) {
 		rows[i].Session = trace.Ptr(int64(4))
 	}
 	for name, run := range map[string]result.Run{
-		"a journal":     {EndedEarly: "the run did not finish: this is its journal"},
+		"a journal":     {EndedEarly: "it did not finish, and this is its journal"},
 		"an older file": {Sending: result.Sending{Beyond: 1}},
 		"too many cut":  {Sending: result.Sending{Beyond: 1, Cut: &result.CutSessions{Incomplete: true}}},
 	} {

@@ -126,7 +126,7 @@ func (f *File) openJournal() (err error) {
 	f.Run, f.count = f.journal.run, int64(len(f.journal.keys))
 	f.Run.Stalls = f.journal.stalls
 	f.Run.Requests, f.Run.Unprepared = f.journal.sent, f.count-f.journal.sent
-	f.Run.EndedEarly = "the run did not finish: this is its journal"
+	f.Run.EndedEarly = "it did not finish, and this is its journal"
 	return nil
 }
 

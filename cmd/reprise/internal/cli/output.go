@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/agnivade/levenshtein"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -205,6 +206,26 @@ func MissingFile(path string) error {
 	return nil
 }
 
+// mistyped is the file of a folder whose name is within two letters of a name that no file has, or empty.
+func mistyped(folder, name string) (near string) {
+	const letters = 2
+	if len(strings.TrimSuffix(name, filepath.Ext(name))) <= 2*letters {
+		return "" // most short names are near each other
+	}
+
+	entries, err := os.ReadDir(filepath.Join(folder, "."))
+	if err != nil {
+		return ""
+	}
+	fewest := letters + 1
+	for _, entry := range entries {
+		if n := levenshtein.ComputeDistance(name, entry.Name()); n < fewest {
+			near, fewest = filepath.Join(folder, entry.Name()), n
+		}
+	}
+	return near
+}
+
 // PlainError is the text of an error, with what the system says about a path in plain words.
 func PlainError(err error) string {
 	text := err.Error()
@@ -226,6 +247,9 @@ func PlainError(err error) string {
 		plain = fmt.Sprintf("folder %s does not exist: make it first, or name another", filepath.Clean(folder))
 	case errors.Is(at.Err, fs.ErrNotExist):
 		plain = fmt.Sprintf("there is no file or folder %s", at.Path)
+		if near := mistyped(folder, name); near != "" {
+			plain += ": did you mean " + near + "?"
+		}
 	case errors.Is(at.Err, fs.ErrPermission) && temporary:
 		plain = fmt.Sprintf("no permission to write to folder %s", filepath.Clean(folder))
 	case errors.Is(at.Err, fs.ErrPermission):
