@@ -186,7 +186,7 @@ func TestRefusals(t *testing.T) {
 		{process, "fast", `"fast" is not an arrival process: write 5, 300/min or gamma:5,cv=2`},
 		{process, "weibull:2", `"weibull:2" is not an arrival process: write weibull:RATE,cv=CV or weibull:RATE,shape=K, with RATE from 1e-6 to 100000 per second or as 300/min, and CV from 0.01 to 100`},
 		{dist, "soon", `"soon" is not a distribution of times: write 4s, exponential:4s or lognormal:4s,cv=1.5`},
-		{length, "long", `"long" is not a length in tokens: write 500, uniform:50..4000 or lognormal:500,sigma=0.8`},
+		{length, "long", `"long" is not a length in tokens: write 500, uniform:50..4000 or lognormal:500,0.8`},
 	} {
 		if err := c.parse(c.text); err == nil || err.Error() != c.want {
 			t.Errorf("%v\nwant %s", err, c.want)

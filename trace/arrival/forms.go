@@ -62,7 +62,7 @@ var dists = syntax{
 
 var lengths = syntax{
 	want:     "a length in tokens",
-	examples: [3]string{"500", "uniform:50..4000", "lognormal:500,sigma=0.8"},
+	examples: [3]string{"500", "uniform:50..4000", "lognormal:500,0.8"},
 	forms: []string{"constant:N", "uniform:LO..HI", "exponential:MEAN",
 		"lognormal:MEAN,sigma=S or lognormal:MEAN,cv=CV", "gamma:MEAN,cv=CV", "weibull:MEAN,cv=CV",
 		"normal:MEAN,sd=D or normal:MEAN,cv=CV", "pareto:LO..HI,alpha=A", "zipf:LO..HI,s=S",

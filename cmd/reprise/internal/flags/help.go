@@ -148,9 +148,10 @@ func writeHelp(w io.Writer, cmd *cobra.Command) {
 	if cmd.HasAvailableSubCommands() {
 		fmt.Fprintf(w, "\nHelp for a command: %s COMMAND --help\n", cmd.CommandPath())
 	}
-	if cmd.Example != "" {
-		fmt.Fprintf(w, "\nExamples:\n")
+	if cmd.Example == "" {
+		return
 	}
+	fmt.Fprintf(w, "\nExamples:\n")
 	for line := range strings.SplitSeq(cmd.Example, "\n") {
 		fmt.Fprintln(w, "  "+strings.Join(doc.CommandLines(strings.TrimSpace(line), width-len("      ")), "\n      "))
 	}

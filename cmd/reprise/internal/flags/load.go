@@ -119,9 +119,8 @@ func (f *Load) Check() error {
 		{"max-in-flight", f.MaxInFlight != 0},
 	} {
 		if f.Concurrency != 0 && other.given && other.name == "rate" {
-			return cli.Usagef("--concurrency and --rate are two loads: --rate %s --max-in-flight %d sends at that "+
-				"rate with at most %[2]d in flight, --concurrency %[2]d as fast as the server answers",
-				f.Rate, f.Concurrency)
+			return cli.Usagef("--concurrency and --rate are two loads: give one of them. For a rate with at most %d "+
+				"in flight: --rate %s --max-in-flight %[1]d", f.Concurrency, f.Rate)
 		}
 		if f.Concurrency != 0 && other.given {
 			return cli.Usagef("--concurrency and --%s cannot be used together: in a closed loop a request is sent "+

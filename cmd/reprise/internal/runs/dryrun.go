@@ -430,12 +430,18 @@ func (d *Plan) write(w io.Writer, o textpage.Options) error {
 		line("schedule", "%s, speed %g", d.Timing, d.Speed)
 	}
 	if p := d.Plan; p != nil {
-		line("requests", "%d; %d skipped, which failed in the source; %d beyond the duration", p.Requests,
-			p.Excluded, p.Beyond)
-		line("sessions", "%d", d.Sessions)
+		left := ""
+		if p.Excluded > 0 {
+			left += "; " + doc.Count(p.Excluded) + " more failed in the source: skipped"
+		}
+		if p.Beyond > 0 {
+			left += "; " + doc.Count(p.Beyond) + " more beyond --duration"
+		}
+		line("requests", "%s%s", doc.Count(p.Requests), left)
+		line("sessions", "%s", doc.Count(d.Sessions))
 		line("duration", "%v from the first scheduled time to the last", inSeconds(p.LastNS-p.FirstNS))
 	} else {
-		line("requests", "%d", d.Requests)
+		line("requests", "%s", doc.Count(d.Requests))
 		line("duration", "unknown: as fast as the server answers. --set assume=ttft=200ms,itl=20ms estimates it")
 	}
 	d.writeLoad(line)
@@ -452,27 +458,29 @@ func (d *Plan) write(w io.Writer, o textpage.Options) error {
 			line("in flight", "%s on average, %s in the busiest second", cli.Figure(p.MeanInFlight, 1),
 				cli.Figure(p.PeakInFlight, 1))
 		} else {
-			line("in flight", "unknown: %d of %d requests have a known duration; --set assume gives one to the others",
-				p.Timed, p.Requests)
+			line("in flight", "unknown: nothing says how long the server takes for %s; --set assume=ttft=200ms,itl=20ms does",
+				doc.Many(p.Requests-p.Timed, "request"))
 		}
 	}
 	if d.Files != nil {
 		line("open files", "about %d", *d.Files)
 	}
-	line("prompt tokens", "%d", d.InputTokens)
+	line("prompt tokens", "%s", doc.Count(d.InputTokens))
 	if i := d.Images; i != nil {
 		line("image tokens", "%d of %d requests, sent as text", i.Tokens, i.Requests)
 	}
 	if d.EndedByServer > 0 {
-		line("output tokens", "%d, and the tokens of %d answers that the server ends", d.OutputTokens, d.EndedByServer)
+		line("output tokens", "%s, and the tokens of %s that the server ends", doc.Count(d.OutputTokens),
+			doc.Many(d.EndedByServer, "answer"))
 	} else {
-		line("output tokens", "%d", d.OutputTokens)
+		line("output tokens", "%s", doc.Count(d.OutputTokens))
 	}
 	if d.PromptBytes != nil {
-		line("prompt bytes", "about %.0f, estimated from %d prompts", *d.PromptBytes, d.PromptsMade)
+		line("prompt bytes", "about %s, estimated from %s", doc.Brief(int64(*d.PromptBytes)),
+			doc.Many(d.PromptsMade, "prompt"))
 	}
-	line("expected hit ratio", "%s by token, with an unlimited cache of %d-token blocks",
-		cli.Figure(d.ExpectedHitRatio, 4), d.ServerBlock)
+	line("expected hit ratio", "%s of the prompt tokens, with an unlimited cache of %d-token blocks",
+		doc.OrDash(d.ExpectedHitRatio, doc.Percent), d.ServerBlock)
 	if s := d.Selection; s != nil && s.Prime != nil {
 		line("before the run", "%d prompts with %d tokens prime the cache", s.Prime.Prompts, s.Prime.Tokens)
 	}

@@ -170,8 +170,9 @@ func (s *replayServers) learnWords(cmd *cobra.Command, api string) {
 		*m = before
 	default:
 		s.words = len(m.Words.Text)
-		cli.Oncef(cmd, "tokenizer: not named, and the server counts %s: prompts are made of %d words that it "+
-			"counts as one token each, so that lengths are as in the workload", off, s.words)
+		cli.Oncef(cmd, "tokenizer: none is named, and the server counts %s. Prompts are made of %d words of one token "+
+			"each by its count, so that lengths are right; --tokenizer starts faster and sends more of the vocabulary",
+			off, s.words)
 	}
 }
 
