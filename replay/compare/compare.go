@@ -125,8 +125,7 @@ func (c *Comparison) untrustedRuns() string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d of %s %s not trustworthy", n, doc.Many(int64(len(c.Runs)), "run"),
-		map[bool]string{true: "is", false: "are"}[n == 1])
+	return report.UntrustedRuns(int64(n), int64(len(c.Runs)))
 }
 
 // Untrusted says how many runs are not trustworthy, and of the first of them which command says why; "" where all are.
