@@ -173,7 +173,7 @@ func readSweep(cmd *cobra.Command, path string, c *contract.Contract) (r bench.S
 	if err != nil {
 		return r, err
 	}
-	o := report.Options{}
+	o := report.Options{Limits: e.Limits()}
 	if c != nil {
 		o.Contract = c
 	}

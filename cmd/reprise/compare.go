@@ -178,6 +178,7 @@ func (f *compareFlags) compare(cmd *cobra.Command, args []string) (c compare.Com
 		if err != nil {
 			return c, err
 		}
+		f.judge.Trust.Keep(experiments...)
 		arms, err := bench.Arms(experiments...)
 		if err != nil {
 			return c, cli.Exit(cli.Usage, err)

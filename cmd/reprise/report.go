@@ -434,6 +434,7 @@ func (f *reportFlags) reportExperiment(cmd *cobra.Command, e *bench.Experiment) 
 		return cli.Usagef("a directory of several runs takes no --explain, --push, --name or --definitions: name one " +
 			"results file in it")
 	}
+	f.Trust.Keep(*e)
 	o, err := f.Options()
 	if err != nil {
 		return err

@@ -22,6 +22,7 @@ import (
 	"reprise/replay"
 	"reprise/replay/bench"
 	"reprise/replay/compare"
+	"reprise/replay/report"
 	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/objectstore"
@@ -235,7 +236,7 @@ func storedPlan(e *bench.Experiment) (*compare.Plan, error) {
 }
 
 // maker prepares the making of rounds. Who asks for it closes it.
-func (f *roundFlags) maker(cmd *cobra.Command, path string, recorded map[string]bool) (*roundMaker, error) {
+func (f *roundFlags) maker(cmd *cobra.Command, path string, recorded map[string]bool, limits report.Limits) (*roundMaker, error) {
 	m := &roundMaker{roundFlags: f, name: cmp.Or(f.made.Name(), bench.WorkloadName(path))}
 	var err error
 	if m.sides, m.simulated, err = f.targets(cmd); err != nil {
@@ -248,7 +249,7 @@ func (f *roundFlags) maker(cmd *cobra.Command, path string, recorded map[string]
 	if m.plan, err = f.plan(cmd, m.workload, recorded); err != nil {
 		return m, err
 	}
-	if m.dir, err = bench.Continue(f.out, "compare", m.plan); err != nil {
+	if m.dir, err = bench.Continue(f.out, "compare", m.plan, limits); err != nil {
 		return m, cli.Exit(cli.Usage, err)
 	}
 	if m.decided, err = storedPlan(&m.dir.Experiment); err != nil {
@@ -481,7 +482,7 @@ func (f *compareFlags) live(cmd *cobra.Command, path string, o compare.Options) 
 		}
 	}
 	flags.SayRate(cmd)
-	m, err := f.making.maker(cmd, path, f.readers)
+	m, err := f.making.maker(cmd, path, f.readers, f.judge.Trust.Limits)
 	defer m.close()
 	if err != nil {
 		return c, err

@@ -156,6 +156,7 @@ func (f *sweepFlags) read(cmd *cobra.Command, dir string, e *bench.Experiment) e
 		return err
 	}
 
+	f.trust.Keep(*e)
 	o, err := f.options()
 	if err != nil {
 		return err
@@ -286,7 +287,7 @@ func (f *sweepFlags) sweep(cmd *cobra.Command, path string) (r bench.SweepResult
 	}
 	s.Keys, s.About = bench.Keys{Workload: cmp.Or(f.made.Name(), bench.WorkloadName(path)), Server: f.trial.Name()}, about(cmd, flags.Measured)
 	if s.Dir = f.into; s.Dir == nil {
-		if s.Dir, err = bench.Continue(dir, "sweep", sweepPlan{s.Digest, s.About}); err != nil {
+		if s.Dir, err = bench.Continue(dir, "sweep", sweepPlan{s.Digest, s.About}, s.Report.Limits); err != nil {
 			return r, err
 		}
 		defer s.Dir.Close()
@@ -544,8 +545,7 @@ func (f *sweepFlags) options() (o report.Options, err error) {
 // load.
 func keptSweep(r *bench.SweepResult) error {
 	if l := r.Untrusted(); l != nil {
-		return cli.Exit(cli.Untrusted,
-			errors.New("the sweep is not trustworthy: at "+l.Name+" the client was the limit: "+l.Why))
+		return cli.Exit(cli.Untrusted, errors.New("the sweep is not trustworthy: at "+l.Name+" the client was the limit"))
 	}
 	if r.Highest.Load != nil {
 		return nil

@@ -28,7 +28,7 @@ func (f *sweepFlags) vary(cmd *cobra.Command, path string, settings []flags.Serv
 		if err != nil {
 			return err
 		}
-		if f.into, err = bench.Continue(f.dir, "sweep", sweepPlan{digest, about(cmd, flags.Measured)}); err != nil {
+		if f.into, err = bench.Continue(f.dir, "sweep", sweepPlan{digest, about(cmd, flags.Measured)}, f.trust.Limits); err != nil {
 			return err
 		}
 		defer f.into.Close()

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 
+	"reprise/replay/report"
 	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/objectstore"
@@ -74,10 +75,15 @@ type Experiment struct {
 	Plan    json.RawMessage `json:"plan"`             // what all of its trials have in common
 	Design  json.RawMessage `json:"design,omitempty"` // what was decided by the first of its trials
 	Trials  []KeptTrial     `json:"trials"`           // in the order in which they were made
+	// Trust are the limits that its runs were judged by when they were made, see [report.Limits.Changed].
+	Trust map[string]*float64 `json:"trust,omitempty"`
 
 	dir string
 	old bool // it was written by an earlier version, which had no such file
 }
+
+// Limits are those that the runs were judged by when they were made.
+func (e *Experiment) Limits() report.Limits { return report.LimitsOf(e.Trust) }
 
 // Path is the results file of a trial.
 func (e *Experiment) Path(t KeptTrial) string { return objectstore.Join(e.dir, t.Results) }
@@ -114,8 +120,8 @@ type Dir struct {
 }
 
 // Continue opens a directory for a command, to make the trials of a plan that it lacks. It is made
-// where there is none. One of another command or plan is refused.
-func Continue(dir, command string, plan any) (*Dir, error) {
+// where there is none. One of another command or plan is refused. Readings of the directory judge by the limits.
+func Continue(dir, command string, plan any, limits report.Limits) (*Dir, error) {
 	asked, err := json.Marshal(plan)
 	if err != nil {
 		return nil, err
@@ -132,7 +138,10 @@ func Continue(dir, command string, plan any) (*Dir, error) {
 		err = d.refuse(command, asked)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		d.Experiment = Experiment{Schema: stateSchema, Command: command, Plan: asked, dir: dir, Trials: []KeptTrial{}}
+		d.Experiment, err = Experiment{Schema: stateSchema, Command: command, Plan: asked, dir: dir, Trials: []KeptTrial{}}, nil
+	}
+	if err == nil {
+		d.Trust = limits.Changed()
 		err = d.write()
 	}
 	if err != nil {

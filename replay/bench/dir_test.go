@@ -8,12 +8,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"reprise/replay/report"
 )
 
 // dirOf is a directory for the trials of a test.
 func dirOf(t *testing.T) *Dir {
 	t.Helper()
-	d, err := Continue(t.TempDir(), "sweep", nil)
+	d, err := Continue(t.TempDir(), "sweep", nil, report.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,11 +29,11 @@ func TestContinue(t *testing.T) {
 	if _, err := Open(path); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no directory: %v", err)
 	}
-	d, err := Continue(path, "sweep", map[string]int{"a": 1})
+	d, err := Continue(path, "sweep", map[string]int{"a": 1}, report.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Continue(path, "sweep", map[string]int{"a": 1}); err == nil || !strings.Contains(err.Error(), "another command is writing to") {
+	if _, err := Continue(path, "sweep", map[string]int{"a": 1}, report.Limits{}); err == nil || !strings.Contains(err.Error(), "another command is writing to") {
 		t.Errorf("a directory that is written to: %v", err)
 	}
 	p := &pretended{serves: 1000, sends: 1000}
@@ -48,11 +50,11 @@ func TestContinue(t *testing.T) {
 	d.Close()
 
 	for command, plan := range map[string]int{"sweep": 2, "bench": 1} {
-		if _, err := Continue(path, command, map[string]int{"a": plan}); err == nil || !strings.Contains(err.Error(), "choose another directory") {
+		if _, err := Continue(path, command, map[string]int{"a": plan}, report.Limits{}); err == nil || !strings.Contains(err.Error(), "choose another directory") {
 			t.Errorf("%s, %d: %v", command, plan, err)
 		}
 	}
-	if d, err = Continue(path, "sweep", map[string]int{"a": 1}); err != nil || !d.Has(trial.Results) || len(d.Trials) != 1 {
+	if d, err = Continue(path, "sweep", map[string]int{"a": 1}, report.Limits{}); err != nil || !d.Has(trial.Results) || len(d.Trials) != 1 {
 		t.Fatalf("%+v, %v", d, err)
 	}
 	defer d.Close()
@@ -127,7 +129,7 @@ func TestEarlierKeys(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := Continue(dir, "sweep", nil); err == nil || !strings.Contains(err.Error(), "written by an earlier version") {
+	if _, err := Continue(dir, "sweep", nil, report.Limits{}); err == nil || !strings.Contains(err.Error(), "written by an earlier version") {
 		t.Errorf("%v", err)
 	}
 }

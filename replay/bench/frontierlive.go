@@ -36,9 +36,11 @@ func (f *Frontier) measureServer(ctx context.Context, class *LengthClass, e *Fro
 		if summary, err = s.measureOnce(ctx, k, t, Beginning{}); err != nil {
 			return end, err
 		}
-		if end.untrusted = clientLimit(&summary); end.untrusted == "" {
+		limit := s.clientLimit(&summary)
+		if end.untrusted = ""; limit == nil {
 			break
 		}
+		end.untrusted = limit.Text
 	}
 	e.take(&summary.Run)
 	if end.untrusted != "" {

@@ -18,7 +18,7 @@ func risingSweep() SweepResult {
 	r := SweepResult{Model: "m", Contract: []string{"p99 ttft <= 200ms", "error_rate <= 1%"}, Process: "poisson", Command: "reprise sweep " + strings.Repeat("--flag value ", 30),
 		Knee: &KneeResult{Load: 80, Found: true, Of: "power"}, Stopped: Stop{stoppedSaturated, "saturated, at level-rate-120: the queue grows"}}
 	put := func(role string, load, ttft float64) {
-		l := Level{Name: fmt.Sprintf("%s-rate-%g", role, load), Role: role, Load: load, Outcome: outcomeHolds, Sure: true}
+		l := Level{Name: fmt.Sprintf("%s-rate-%g", role, load), Role: role, Load: load, Outcome: outcomeHolds, Sure: true, Trustworthy: true}
 		clause := clauseResult("p99 ttft", ttft, 200)
 		clause.Clause, clause.From = "p99 ttft <= 200ms", "due"
 		if ttft > 200 {

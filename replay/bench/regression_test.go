@@ -3,9 +3,11 @@ package bench
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
+	"reprise/replay/report"
 	"reprise/trace/textpage"
 )
 
@@ -73,6 +75,22 @@ func TestRegressionOfErrors(t *testing.T) {
 		if r.Regressed() != c.regressed {
 			t.Errorf("%+v: regressed %v: %s", c, r.Regressed(), r.Rows[0].Models[0].Regression.Text)
 		}
+	}
+}
+
+// The headline counts the runs that are not trustworthy, and each row stands once with all that is against it.
+func TestSuiteCountsUntrustedRuns(t *testing.T) {
+	var s Suite
+	var all []runsOf
+	for i, reasons := range [][]report.Reason{nil, {{Code: "stalled_ttft", Text: "late"}, {Code: "stalled_gap", Text: "later"}}, {{Code: "stalled_gap", Text: "later"}}} {
+		name := fmt.Sprint("row ", i)
+		s.Rows = append(s.Rows, Row{Name: name, Primary: metric("p99_ttft")})
+		all = append(all, runsOf{name, "m", []report.Summary{{Verdict: report.Verdict{Trustworthy: reasons == nil, Reasons: reasons}}}})
+	}
+	r := s.result([]string{"m"}, all)
+	p := r.Page("")
+	if p.Headline != "2 of 3 runs are not trustworthy" || !slices.Equal(p.Verdict[0].Items, []string{"row 1 is not trustworthy: late; later", "row 2 is not trustworthy: later"}) {
+		t.Errorf("%s %q", p.Headline, p.Verdict[0].Items)
 	}
 }
 

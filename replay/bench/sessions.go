@@ -96,7 +96,7 @@ func (s *SessionSweep) tellCut(l *Level) {
 	}
 	note := fmt.Sprintf("%d of %d measured sessions were not over when the level had to end; a longer "+
 		"--set level-limit lets them", l.Sessions.Censored, l.Sessions.Measured)
-	l.Note = strings.TrimPrefix(l.Note+"; "+note, "; ")
+	l.note(note)
 }
 
 // LevelSessions are the figures by session of a level. Sessions are trees.

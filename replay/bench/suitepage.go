@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"reprise/replay/report"
 	"reprise/trace"
 	"reprise/trace/doc"
 	"reprise/trace/textpage"
@@ -89,7 +90,7 @@ func (r *SuiteResult) Page(dir string) *doc.Document {
 func (r *SuiteResult) verdict() (doc.Level, string) {
 	switch {
 	case !r.Trustworthy():
-		return doc.Bad, "A run is not trustworthy"
+		return doc.Bad, r.untrusted()
 	case r.Broken():
 		return doc.Bad, "A contract is not met"
 	case r.Regressed():
@@ -105,8 +106,8 @@ func (r *SuiteResult) verdict() (doc.Level, string) {
 func (r *SuiteResult) wrong() (out []string) {
 	r.each(func(row *RowResult, m *ModelResult) {
 		name := r.name(row, m)
-		for _, reason := range m.Reasons {
-			out = append(out, name+" is not trustworthy: "+reason)
+		if len(m.Reasons) > 0 {
+			out = append(out, name+" is not trustworthy: "+strings.Join(m.Reasons, "; "))
 		}
 		if m.Contract != nil {
 			for _, broken := range m.Contract.Broken {
@@ -225,12 +226,18 @@ func (r *SuiteResult) firstPlot() *doc.Plot {
 }
 
 func (r *SuiteResult) runs() (n int) {
-	for i := range r.Rows {
-		for j := range r.Rows[i].Models {
-			n += r.Rows[i].Models[j].Runs
-		}
-	}
+	r.each(func(_ *RowResult, m *ModelResult) { n += m.Runs })
 	return n
+}
+
+// untrusted says how many runs are not trustworthy. A result of an earlier version does not count them.
+func (r *SuiteResult) untrusted() string {
+	n, all := int64(0), int64(r.runs())
+	r.each(func(_ *RowResult, m *ModelResult) { n += int64(m.Untrusted) })
+	if n == 0 {
+		return "A run is not trustworthy"
+	}
+	return report.UntrustedRuns(n, all)
 }
 
 // links are the pages of the runs of a row.

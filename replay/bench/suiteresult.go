@@ -62,6 +62,7 @@ type ModelResult struct {
 	Hypothesis  *Outcome            `json:"hypothesis,omitempty"`
 	Trustworthy bool                `json:"trustworthy"`
 	Reasons     []string            `json:"reasons,omitempty"` // why not
+	Untrusted   int                 `json:"untrusted_runs,omitempty"`
 	// Loosened are the limits of that verdict that allow more than their defaults.
 	Loosened report.LoosenedLimits `json:"loosened_limits,omitempty"`
 	Contract *ContractOutcome      `json:"contract,omitempty"`
@@ -230,6 +231,9 @@ func (m *runsOf) result(row *Row) ModelResult {
 		out.Requests += s.Requests.Rows
 		out.Succeeded += s.Requests.Succeeded
 		out.Trustworthy, out.Loosened = out.Trustworthy && s.Verdict.Trustworthy, s.Verdict.Loosened
+		if !s.Verdict.Trustworthy {
+			out.Untrusted++
+		}
 		for _, r := range s.Verdict.Reasons {
 			if !slices.Contains(out.Reasons, r.Text) {
 				out.Reasons = append(out.Reasons, r.Text)

@@ -95,7 +95,7 @@ func (r *SuiteRun) Run(ctx context.Context) (SuiteResult, error) {
 	if err != nil {
 		return SuiteResult{}, err
 	}
-	if r.dir, err = Continue(r.Dir, "bench", plan); err != nil {
+	if r.dir, err = Continue(r.Dir, "bench", plan, r.Options.Limits); err != nil {
 		return SuiteResult{}, err
 	}
 	defer r.dir.Close()

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -179,13 +180,18 @@ func (s *Sweep) confirmKnee(ctx context.Context, r *SweepResult) error {
 }
 
 // confirm makes runs from an estimate down to a level of the ladder that held and below, or
-// takes that level where no runs were asked for.
-func (s *Sweep) confirm(ctx context.Context, r *SweepResult, held *Level, estimate float64) error {
-	if !s.Confirm {
-		r.reached(held)
-		return nil
+// takes that level where no runs were asked for, or where the client was the limit of them.
+func (s *Sweep) confirm(ctx context.Context, r *SweepResult, held *Level, estimate float64) (err error) {
+	level := *held
+	if s.Confirm {
+		err = s.approach(ctx, r, s.Ladder.candidates(estimate, held.Load))
+		if err != nil || r.Highest.Load != nil || r.Levels[len(r.Levels)-1].Outcome != outcomeUntrusted ||
+			slices.ContainsFunc(r.Levels, func(l Level) bool { return l.Role != roleLevel && l.notHeld() && l.Load <= level.Load }) {
+			return err
+		}
 	}
-	return s.approach(ctx, r, s.Ladder.candidates(estimate, held.Load))
+	r.reached(&level)
+	return nil
 }
 
 // sustain makes a longer run at the highest load of a search, where that was asked for.
@@ -328,10 +334,10 @@ func (s *Sweep) measureRun(
 	}
 	begins := s.beginning(r, role, load, &t, m)
 	summary, err := s.measureOnce(ctx, k, t, begins)
-	first := ""
+	var first *report.Reason
 	if err == nil {
-		if first = clientLimit(&summary); first != "" {
-			begins.Untrusted = first
+		if first = s.clientLimit(&summary); first != nil {
+			begins.Untrusted = first.Text
 			summary, err = s.measureOnce(ctx, k, t, begins)
 		}
 	}
@@ -342,8 +348,8 @@ func (s *Sweep) measureRun(
 	if err != nil {
 		return l, err
 	}
-	if first != "" && l.Trustworthy {
-		l.Note = strings.TrimPrefix(l.Note+"; measured a second time, since the first was not trusted: "+first, "; ")
+	if first != nil && l.Outcome != outcomeUntrusted {
+		l.note("measured a second time, since the first was not trusted: " + first.Text)
 	}
 	r.about(&summary.Run)
 	return l, nil
@@ -372,7 +378,7 @@ func (s *Sweep) level(role string, load float64, t Trial, summary *report.Summar
 		m.remeasure(&l)
 		summary.Contract = l.Contract
 	}
-	l.judgeOutcome(summary, s.Closed(), s.StopTTFT)
+	l.judgeOutcome(summary, s.clientLimit(summary), s.Closed(), s.StopTTFT)
 	if l.Role == roleSustain {
 		l.judgeSteady(s.Closed())
 	}
@@ -530,7 +536,7 @@ func (s *Sweep) measureOnce(ctx context.Context, k Keys, t Trial, begins Beginni
 			return report.Summary{}, err
 		}
 		summary, err := Summarise(t.Results, s.Report)
-		if err != nil || made || clientLimit(&summary) == "" {
+		if err != nil || made || s.clientLimit(&summary) == nil {
 			return summary, err
 		}
 		if err := s.Dir.Drop(t.Results, "untrusted"); err != nil {

@@ -3,11 +3,15 @@ package bench
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 	"time"
 
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"reprise/replay/contract"
+	"reprise/replay/figure"
 	"reprise/replay/report"
 	"reprise/replay/result"
 	"reprise/trace"
@@ -106,15 +110,22 @@ const farBeyond = 4
 
 // judgeOutcome settles the outcome. stop is the p99 of TTFT at which a server counts as
 // saturated.
-func (l *Level) judgeOutcome(s *report.Summary, closed bool, stop time.Duration) {
-	if why := clientLimit(s); why != "" {
-		l.Outcome, l.Why = outcomeUntrusted, why
+func (l *Level) judgeOutcome(s *report.Summary, doubt *report.Reason, closed bool, stop time.Duration) {
+	if doubt != nil {
+		l.Outcome, l.Why = outcomeUntrusted, doubt.Text
+		if _, key := doubt.Doubts(); key != "" {
+			l.Why += ". --trust " + key + "=… allows more"
+		}
 		return
 	}
 	if mean := l.E2E.Mean; mean != nil && *mean/1e3 > l.Flow.Seconds {
-		l.Note = fmt.Sprintf("a request takes %s s on average, and half of the level %s s: the server may not be in "+
-			"its steady state",
-			doc.Number(*mean/1e3), doc.Number(l.Flow.Seconds))
+		l.note(fmt.Sprintf("a request takes %s s on average, and half of the level %s s: the server may not be in "+
+			"its steady state", doc.Number(*mean/1e3), doc.Number(l.Flow.Seconds)))
+	}
+	for i := range s.Verdict.Reasons {
+		if r := &s.Verdict.Reasons[i]; !ofServer[r.Code] {
+			l.note("it counts, since this cannot change whether the contract holds: " + r.Text)
+		}
 	}
 	if why := l.saturation(s, closed, stop); why != "" {
 		l.Outcome, l.Why = outcomeSaturated, why
@@ -139,20 +150,50 @@ func (l *Level) judgeSteady(closed bool) {
 	}
 }
 
-// clientLimit says why a run says nothing of the server, "" when it does.
-func clientLimit(s *report.Summary) string {
-	for _, r := range s.Verdict.Reasons {
-		if !ofServer[r.Code] {
-			return r.Text
+// note adds a sentence on how far the level can be trusted.
+func (l *Level) note(says string) { l.Note = strings.TrimPrefix(l.Note+"; "+says, "; ") }
+
+// notHeld tells whether a level shows a load to be too high.
+func (l *Level) notHeld() bool { return l.Outcome == outcomeFails || l.Outcome == outcomeSaturated }
+
+// countsThough tells whether the client read late at a level that counts all the same.
+func (l *Level) countsThough() bool {
+	return !l.Trustworthy && (l.Outcome == outcomeHolds || l.Outcome == outcomeFails)
+}
+
+// clientLimit is why a run says nothing of the server, nil when it does. Reasons that cannot change whether the contract
+// holds are passed over.
+func (s *Sweep) clientLimit(summary *report.Summary) *report.Reason {
+	for i := range summary.Verdict.Reasons {
+		if r := &summary.Verdict.Reasons[i]; !ofServer[r.Code] && s.decides(r, summary.Contract) {
+			return r
 		}
 	}
-	return ""
+	return nil
+}
+
+// decides tells whether a reason against a run leaves open what becomes of the contract: all do but those about
+// latencies that no clause asks for, and in an open loop those by which times that hold may be too long. A closed
+// loop sends later by them. With a precision such a run would count among others that do not hold.
+func (s *Sweep) decides(r *report.Reason, judged *report.ContractResult) bool {
+	of, _ := r.Doubts()
+	terms := contract.Of(s.Report)
+	if of == nil || terms == nil || s.Sessions != nil {
+		return true
+	}
+	asked, ok := terms.Latencies(s.Report.SLO)
+	return !ok || slices.ContainsFunc(asked, func(l *figure.Subject) bool {
+		tooLong := l == figure.TTFT || l == figure.E2E
+		return slices.Contains(of, l) && !(tooLong && judged != nil && judged.Holds && !s.Closed() && s.Precision == 0)
+	})
 }
 
 // saturation says why the server is saturated, "" when it is not.
 func (l *Level) saturation(s *report.Summary, closed bool, stop time.Duration) string {
 	for _, r := range s.Verdict.Reasons {
-		return r.Text // only reasons of the server are left
+		if ofServer[r.Code] {
+			return r.Text
+		}
 	}
 	if p99 := l.TTFTDue.P99; p99 != nil && *p99 > float64(stop)/1e6 {
 		return fmt.Sprintf("p99 TTFT from schedule is %s s, beyond %v", doc.Number(*p99/1e3), stop)

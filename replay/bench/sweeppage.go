@@ -21,7 +21,17 @@ func (r *SweepResult) Page() *doc.Document {
 	p.Table = &first
 	if l := r.Untrusted(); l != nil {
 		p.Verdict = append(p.Verdict, doc.Note{Level: doc.Bad, Word: "Not trustworthy",
-			Text: fmt.Sprintf("at %s the client was the limit: %s", l.Name, l.Why)})
+			Text: r.limited(l) + ": " + l.Why})
+	}
+	var though []string
+	for _, l := range r.sorted() {
+		if l.countsThough() {
+			though = append(though, l.Name)
+		}
+	}
+	if len(though) > 0 {
+		p.Verdict = append(p.Verdict, doc.Note{Level: doc.Warn, Text: "The client read late at " +
+			strings.Join(though, ", ") + ", which cannot change whether the contract holds there (--details)."})
 	}
 	if says := r.Loosened().String(); says != "" {
 		p.Verdict = append(p.Verdict, doc.Note{Level: doc.Warn, Text: says})
@@ -129,12 +139,36 @@ func (r *SweepResult) Headline() string {
 	switch l := r.Unjudged(); {
 	case h.Load == nil && l != nil:
 		return fmt.Sprintf("Not judged: at %s %s", r.load(l.Load), l.Why)
+	case h.Load == nil && r.Untrusted() != nil:
+		return "Not judged: " + r.limited(r.Untrusted())
 	case h.Load == nil:
 		return "No load is within the contract"
 	case h.AtLeast:
-		return fmt.Sprintf("At least %s within the contract%s", r.load(*h.Load), r.askedFor())
+		return fmt.Sprintf("At least %s within the contract%s", r.load(*h.Load), r.askedFor()) + r.unconfirmed()
 	}
-	return r.load(*h.Load) + " within the contract" + r.askedFor()
+	return r.load(*h.Load) + " within the contract" + r.askedFor() + r.unconfirmed()
+}
+
+// unconfirmed says that the run which was to confirm the highest load could not be trusted.
+func (r *SweepResult) unconfirmed() string {
+	if at := r.atHighest(); at != nil && at.Role == roleLevel && slices.ContainsFunc(r.Levels, func(l Level) bool {
+		return l.Role == roleConfirm && l.Outcome == outcomeUntrusted
+	}) {
+		return ", not confirmed"
+	}
+	return ""
+}
+
+// limited says at which level the client was the limit, and what was left out for it.
+func (r *SweepResult) limited(l *Level) string {
+	out := "at " + r.load(l.Load) + " the client was the limit"
+	switch {
+	case l.Role != roleLevel:
+		return out + " of the run that was to " + l.Role + " it"
+	case strings.Contains(r.Stopped.Text, l.Name+": "):
+		return out + ", and no further load was tried"
+	}
+	return out
 }
 
 // askedFor says which load was asked for where the highest is less, since less came out; "" where it is the same.
@@ -183,7 +217,11 @@ func (r *SweepResult) lead() string {
 	if r.Process != "" {
 		parts = append(parts, r.Process+" arrivals")
 	}
-	out := strings.Join(parts, ", ") + ". Stopped: " + printable(r.Stopped.Text) + "."
+	stopped := printable(r.Stopped.Text)
+	if r.Stopped.Code == stoppedUntrusted { // the verdict says why
+		stopped, _, _ = strings.Cut(stopped, ": ")
+	}
+	out := strings.Join(parts, ", ") + ". Stopped: " + stopped + "."
 	switch {
 	case len(r.Contract) == 0:
 		out += " The highest load within a contract takes one, such as --clause 'p99 ttft <= 500ms'."

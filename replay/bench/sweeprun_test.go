@@ -26,6 +26,9 @@ type pretended struct {
 	serves, sends float64
 	runs          []string
 	heals         bool // the client stalls at the first run that is beyond sends, and never again
+
+	reads    float64 // the client stands still while it reads at more than that, 0 at none
+	confirms bool    // only the ladder is sent in time
 }
 
 func (p *pretended) Run(_ context.Context, t Trial) error {
@@ -38,13 +41,16 @@ func (p *pretended) Run(_ context.Context, t Trial) error {
 	if rate > p.serves {
 		ttft = 1000e6
 	}
-	if rate > p.sends {
+	if rate > p.sends || p.confirms && !strings.HasPrefix(t.Name, roleLevel) {
 		lag = 300e6
 		if p.heals {
 			p.sends = math.Inf(1)
 		}
 	}
 	run := result.Run{Schema: result.Schema, Version: "test", Load: result.Load{Timing: result.OpenLoop}, Client: result.Client{Cores: 1}}
+	if p.reads > 0 && rate > p.reads {
+		run.Stalls = &result.Stalls{Count: 1, LongestNS: 500e6, Intervals: []result.Stall{{FromNS: 1e9, ToNS: 1500e6}}}
+	}
 	var rows []result.Result
 	for due := int64(0); due < int64(t.Duration); due += int64(1e9 / rate) {
 		sent := due + lag
@@ -77,6 +83,7 @@ func pretend(t *testing.T, p *pretended, loads ...float64) SweepResult {
 	if err != nil {
 		t.Fatal(err)
 	}
+	r.Under(&c)
 	return r
 }
 
@@ -155,6 +162,97 @@ func TestClientIsNotTheKnee(t *testing.T) {
 	}
 	if r.Knee == nil || r.Knee.Found || r.Knee.Load != 40 || r.Highest.High != nil || !r.Highest.AtLeast {
 		t.Errorf("knee: %+v, highest: %+v", r.Knee, r.Highest)
+	}
+}
+
+// A client that reads late makes TTFT too long. A level that holds all the same counts, and says so; one that does
+// not hold may be the client's doing.
+func TestLateReaderCannotMakeALevelHold(t *testing.T) {
+	p := &pretended{serves: 60, sends: 1000, reads: 30}
+	r := pretend(t, p, 20, 40, 80, 100)
+	if got := strings.Join(p.runs, " "); got != "level-rate-20 level-rate-40 level-rate-80 level-rate-80 confirm-rate-40 sustain-rate-40" {
+		t.Errorf("runs: %s", got)
+	}
+	l := r.Ladder()
+	if l[1].Outcome != outcomeHolds || l[1].Trustworthy || !strings.Contains(l[1].Note, "it counts, since this cannot change") ||
+		l[2].Outcome != outcomeUntrusted || !strings.Contains(l[2].Why, "--trust max-stall-ttft=… allows more") {
+		t.Errorf("%+v\n%+v", l[1], l[2])
+	}
+	text := strings.Join(strings.Fields(written(t, 100, r.WriteText)), " ")
+	for _, want := range []string{"At least 40 req/s within the contract. ", "at 80 req/s the client was the limit, and no further load was tried: ",
+		"The client read late at level-rate-40, confirm-rate-40, sustain-rate-40,"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if n := strings.Count(text, "of the times to first token"); n != 1 {
+		t.Errorf("the reason stands %d times in\n%s", n, text)
+	}
+}
+
+// A load that held is said though the run that was to confirm it could not be trusted; a first level that says
+// nothing of the server is no load that fails.
+func TestUnconfirmedLoadIsSaid(t *testing.T) {
+	for want, p := range map[string]*pretended{
+		"At least 40 req/s within the contract, not confirmed":                            {serves: 1000, sends: 1000, confirms: true},
+		"40 req/s within the contract, not confirmed":                                     {serves: 50, sends: 1000, confirms: true},
+		"Not judged: at 20 req/s the client was the limit, and no further load was tried": {serves: 1000, sends: 10},
+		"No load is within the contract":                                                  {serves: 10, sends: 1000},
+	} {
+		loads := []float64{20, 40}
+		if p.serves == 50 {
+			loads = append(loads, 80)
+		}
+		if r := pretend(t, p, loads...); r.Headline() != want {
+			t.Errorf("%s, want %s\n%+v", r.Headline(), want, r.Highest)
+		}
+	}
+}
+
+// What a reason is about says which contracts it leaves open, and in which loops.
+func TestReasonsDecide(t *testing.T) {
+	for _, c := range []struct {
+		clauses, reason      string
+		holds, closed, wants bool
+	}{
+		{"p99 ttft <= 1s", "stalled_gap", false, false, false},
+		{"p99 ttft <= 1s", "stalled_gap", false, true, false},
+		{"p99 itl <= 1s", "stalled_gap", true, false, true}, // tokens that are read together have no gap
+		{"p99 tpot <= 1s", "late_first_token", true, false, true},
+		{"p99 tpot <= 1s", "late_last_token", true, false, true},
+		{"p99 ttft <= 1s", "late_first_token", true, false, false},
+		{"p99 ttft <= 1s", "late_first_token", false, false, true},
+		{"p99 ttft <= 1s", "late_first_token", true, true, true}, // a closed loop sends later
+		{"p99 ttft <= 1s", "stalled_ttft", true, false, false},
+		{"p99 ttft <= 1s", "late_last_token", false, false, false},
+		{"p99 e2e <= 1s", "late_last_token", true, false, false},
+		{"p99 e2e <= 1s", "late_last_token", false, false, true},
+		{"p99 ttft <= 1s, error_rate <= 1%", "late_first_token", true, false, false},
+		{"p99 ttft <= 1s, output_tokens_per_s >= 5", "late_first_token", true, false, true},
+		{"{clause: goodput >= 90%, slo: 'ttft:1s'}", "late_first_token", true, false, false},
+		{"{clause: goodput >= 90%, slo: 'tpot:1s'}", "late_first_token", true, false, true},
+		{"p99 ttft <= 1s", "send_lag_p99", true, false, true},
+		{"", "stalled_gap", true, false, true}, // without a contract nothing is known to be left out
+	} {
+		s := Sweep{Process: "poisson"}
+		if c.closed {
+			s.Process = ""
+		}
+		if c.clauses != "" {
+			terms, err := contract.Parse("c", []byte("clauses: ["+c.clauses+"]"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Report.Contract = &terms
+		}
+		summary := report.Summary{Contract: &report.ContractResult{Holds: c.holds}, Verdict: report.Verdict{Reasons: []report.Reason{{Code: c.reason}}}}
+		if got := s.clientLimit(&summary) != nil; got != c.wants {
+			t.Errorf("%+v: %v", c, got)
+		}
+		s.Precision = .05 // its runs are read together
+		if got := s.clientLimit(&summary) != nil; c.wants && !got {
+			t.Errorf("%+v with a precision: %v", c, got)
+		}
 	}
 }
 

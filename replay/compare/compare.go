@@ -125,8 +125,7 @@ func (c *Comparison) untrustedRuns() string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d of %s %s not trustworthy", n, doc.Many(int64(len(c.Runs)), "run"),
-		map[bool]string{true: "is", false: "are"}[n == 1])
+	return report.UntrustedRuns(int64(n), int64(len(c.Runs)))
 }
 
 // Untrusted says how many runs are not trustworthy, and of the first of them which command says why; "" where all are.
@@ -144,8 +143,11 @@ func (c *Comparison) untrustedWarning() string {
 	if len(bad) == 0 || len(bad[0].Reasons) == 0 {
 		return c.Untrusted()
 	}
-	return fmt.Sprintf("%s. In round %d of %s, %s", c.Untrusted(), bad[0].Round, textpage.Plain(bad[0].Arm),
-		bad[0].Reasons[0].Text)
+	round := ""
+	if c.Kind == kindRounds {
+		round = fmt.Sprintf("round %d of ", bad[0].Round)
+	}
+	return fmt.Sprintf("%s. In %s%s, %s", c.Untrusted(), round, textpage.Plain(bad[0].Arm), bad[0].Reasons[0].Text)
 }
 
 // A Contrast is one metric in two arms.
@@ -352,7 +354,11 @@ func contrasts(a, b Arm, o Options) Versus {
 				High: m.bound(high)}
 			absolute, _, _ := shift(plain, o.Alpha)
 			c.Shift = report.Rounded(absolute, 1e9)
-			c.Resampled = resampled.of(&m)
+			if c.Resampled = resampled.of(&m); len(a.Runs) == 1 {
+				c.Resampled = c.Resampled.of(c.A, c.B, c.Change)
+			}
+		} else if len(a.Runs) == 1 {
+			c.A, c.B = c.AEach[0], c.BEach[0]
 		}
 		if c.Rounds > 1 {
 			w := signedRank(c.differences)

@@ -329,6 +329,58 @@ func TestComparisonSaysWhatDiffersFirst(t *testing.T) {
 	}
 }
 
+// One run each has one figure of a change wherever that stands, is called by its side, and says which side lacks a
+// value.
+func TestOneRunEach(t *testing.T) {
+	arms := armsOf(t, 1, 1.07, 0.01)
+	arms[0].Runs[0].Verdict = report.Verdict{Reasons: []report.Reason{{Text: "the client was late"}}}
+	arms[1].Runs[0].Run.Workload = "sha256:x"
+	c := compared(t, arms, Options{})
+	m := &c.Versus[0].Metrics[0]
+	says := signed(m.Change.Estimate) + " % ["
+	if !strings.Contains(c.headline(), says) || c.Versus[0].metric("p50_ttft").Resampled.A.Estimate != *c.Versus[0].metric("p50_ttft").A {
+		t.Errorf("no %s in %s", says, c.headline())
+	}
+	for _, i := range []*Interval{m.Resampled.A, m.Resampled.B, m.Resampled.Change} {
+		if *i.Low > i.Estimate || *i.High < i.Estimate {
+			t.Errorf("%v is not from %v to %v", i.Estimate, *i.Low, *i.High)
+		}
+	}
+	if all := fmt.Sprint(c.Warnings, c.lead()); strings.Contains(all, "round") || !strings.Contains(all, "In A, the client was late") ||
+		!strings.Contains(all, "other workloads: that") {
+		t.Error(all)
+	}
+	for sides, want := range map[string]string{"b": "TTFT p99 has no value in B; ", "a": "TTFT p99 has no value in A; ", "ab": "TTFT p99 has no value in A and in B; "} {
+		arms := unresampled(armsOf(t, 1, 1, 0.01))
+		for i, side := range []string{"a", "b"} {
+			if strings.Contains(sides, side) {
+				arms[i].Runs[0].Latency.FromDue.TTFT.P99 = nil
+			}
+		}
+		c := compared(t, arms, Options{})
+		m := &c.Versus[0].Metrics[0]
+		if !strings.Contains(c.headline(), want) || (m.A == nil) != strings.Contains(sides, "a") || (m.B == nil) != strings.Contains(sides, "b") || len(c.Warnings) > 0 {
+			t.Errorf("%s: %s %v", sides, c.headline(), c.Warnings)
+		}
+	}
+}
+
+// The headline names the latencies that are in doubt, and says where the decision does not rest on them.
+func TestDoubtIsOfFigures(t *testing.T) {
+	for _, c := range []struct{ code, primary, want string }{
+		{"stalled_gap", "mean_e2e", "; besides, 1 of 20 runs is not trustworthy in ITL, TPOT, token ITL, on which E2E mean does not rest"},
+		{"late_last_token", "mean_e2e", ", but do not rely on it: 1 of 20 runs is not trustworthy in E2E, TPOT"},
+		{"send_lag_p99", "mean_e2e", ", but do not rely on it: 1 of 20 runs is not trustworthy"},
+		{"stalled_gap", "output_tokens_per_s", ", but do not rely on it: 1 of 20 runs is not trustworthy in ITL, TPOT, token ITL"},
+	} {
+		arms := unresampled(armsOf(t, 10, 1.3, 0.001))
+		arms[0].Runs[3].Verdict = report.Verdict{Reasons: []report.Reason{{Code: c.code}}}
+		if got := compared(t, arms, Options{Primary: c.primary}); !strings.HasSuffix(got.headline(), c.want) || got.Trustworthy() {
+			t.Errorf("%+v: %s", c, got.headline())
+		}
+	}
+}
+
 // The finding comes first, then how many runs cannot be trusted, and which file says why.
 func TestFindingComesBeforeDoubt(t *testing.T) {
 	few, many := unresampled(armsOf(t, 3, 1.3, 0.001)), unresampled(armsOf(t, 10, 1.3, 0.001))
@@ -366,6 +418,9 @@ func TestTooFewRoundsForOtherMetrics(t *testing.T) {
 		c := compared(t, unresampled(armsOf(t, rounds, 1.5, 0.001)), Options{})
 		says := c.tooFew(&c.Versus[0])
 		other := slices.ContainsFunc(c.Versus[0].Metrics, func(m Contrast) bool { return !m.Primary && m.Significant })
+		if first := c.firstTable().Caption; (want == "") == strings.Contains(first, "first line alone") {
+			t.Errorf("%d rounds: %s", rounds, first)
+		}
 		if (want == "") != (says == "") || !strings.Contains(says, want) || other != (says == "") {
 			t.Errorf("%d rounds: %q, and another metric is significant: %v", rounds, says, other)
 		}

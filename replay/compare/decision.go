@@ -116,8 +116,8 @@ func (v *Versus) metricsInOrder() []*Contrast {
 // decisionText returns the decision in words, with the figures that it rests on.
 func (c *Comparison) decisionText(v *Versus, m *Contrast) string {
 	if m.Change == nil {
-		return fmt.Sprintf("No verdict: %s has no value in both %s and %s; a p99 needs 100 successful "+
-			"requests in a run.", m.Label, c.A, v.B)
+		return fmt.Sprintf("No verdict: %s has no value in %s; a p99 needs 100 successful requests in a run.", m.Label,
+			m.lacking(c.A, v.B))
 	}
 	if c.Kind == kindRounds {
 		figures := fmt.Sprintf("%s %s, p %s, %s", m.Label, changeOf(m, m.Change), equals(m.P),
@@ -164,6 +164,22 @@ func (c *Comparison) decisionText(v *Versus, m *Contrast) string {
 			"against recorded, " + figures + "."
 	}
 	return "No verdict, since one run each cannot separate a change from the noise between runs: " + figures + "."
+}
+
+// lacking names the sides that have no value of a metric in any round.
+func (m *Contrast) lacking(a, b string) string {
+	none := func(each []*float64) bool {
+		return !slices.ContainsFunc(each, func(v *float64) bool { return v != nil })
+	}
+	switch inA, inB := none(m.AEach), none(m.BEach); {
+	case inA && inB:
+		return a + " and in " + b
+	case inA:
+		return a
+	case inB:
+		return b
+	}
+	return a + " and in " + b + " of one round"
 }
 
 // ofAtMost says after a number of rounds that there could have been more.

@@ -46,19 +46,48 @@ func (c *Comparison) Document() *doc.Document {
 // headline is the decision in a sentence, and how many runs cannot be trusted. The decisions on several arms are
 // notes of the verdict.
 func (c *Comparison) headline() string {
-	decision, doubt := "", c.untrustedRuns()
-	if len(c.Versus) == 1 {
-		decision, _ = c.Versus[0].decisionSentences()
-	}
-	switch {
-	case doubt == "":
-		return decision
-	case decision == "":
+	doubt := c.untrustedRuns()
+	if len(c.Versus) > 1 && doubt != "" {
 		return "Do not rely on this: " + doubt
-	case c.Versus[0].Decided():
-		return strings.TrimSuffix(decision, ".") + ", but do not rely on it: " + doubt
+	} else if len(c.Versus) > 1 {
+		return ""
 	}
-	return strings.TrimSuffix(decision, ".") + "; besides, " + doubt
+	v := &c.Versus[0]
+	decision, _ := v.decisionSentences()
+	in, decides := c.doubted(v.deciding())
+	if in != "" {
+		doubt += " in " + in
+	}
+	switch decision = strings.TrimSuffix(decision, "."); {
+	case doubt == "":
+		return decision + "."
+	case !decides:
+		return decision + "; besides, " + doubt + ", on which " + v.deciding().Label + " does not rest"
+	case v.Decided():
+		return decision + ", but do not rely on it: " + doubt
+	}
+	return decision + "; besides, " + doubt
+}
+
+// doubted names the latencies that the reasons against runs are about, "" where some reason is about all figures, and
+// tells whether a metric rests on what is in doubt.
+func (c *Comparison) doubted(m *Contrast) (in string, decides bool) {
+	var names []string
+	f, err := figure.Parse(m.Metric, comparable)
+	decides = err != nil || !f.Spread || f.Sessions
+	for _, run := range c.untrusted() {
+		for i := range run.Reasons {
+			of, _ := run.Reasons[i].Doubts()
+			if of == nil {
+				return "", true
+			}
+			for _, s := range of {
+				names, decides = append(names, s.Label), decides || s == f.Subject
+			}
+		}
+	}
+	slices.Sort(names)
+	return strings.Join(slices.Compact(names), ", "), decides || len(names) == 0
 }
 
 // decisionSentences are the first sentence of the decision, and the others.
@@ -118,7 +147,11 @@ func (c *Comparison) lead() string {
 		if warm := c.Runs[0].WarmUp; warm > 0 {
 			requests += " (after " + doc.Brief(warm) + " of warm-up)"
 		}
-		out = append(out, doc.Many(int64(n), "round")+" of "+requests+" a side")
+		rounds := doc.Many(int64(n), "round")
+		if c.Kind == kindSingle {
+			rounds = "1 run"
+		}
+		out = append(out, rounds+" of "+requests+" a side")
 	}
 	if m := c.Runs[0].Model; m != "" && !slices.ContainsFunc(c.Runs, func(r Run) bool { return r.Model != m }) {
 		out = append(out, "model "+textpage.Plain(m))

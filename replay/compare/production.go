@@ -211,7 +211,8 @@ func (p *production) contrasts(o Options) (all []Contrast) {
 			Rounds: 1, A: a, B: b,
 			AEach: []*float64{a}, BEach: []*float64{b}}
 		if ok {
-			c.Change, c.Resampled = &Interval{Estimate: *report.Rounded(m.change(d), 1e9)}, resampled.of(&m)
+			c.Change = &Interval{Estimate: *report.Rounded(m.change(d), 1e9)}
+			c.Resampled = resampled.of(&m).of(a, b, c.Change)
 		}
 		if c.Primary {
 			all = append([]Contrast{c}, all...)

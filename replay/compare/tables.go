@@ -21,6 +21,9 @@ func (c *Comparison) firstTable() *doc.Table {
 	t := &doc.Table{Head: []string{"", textpage.Plain(c.A)}}
 	if c.Kind == kindRounds {
 		t.Caption = "Medians over the rounds; * is significant"
+		if len(c.Versus) == 1 && c.tooFew(&c.Versus[0]) != "" {
+			t.Caption += ", which so few rounds can show of the first line alone"
+		}
 	}
 	for i := range c.Versus {
 		t.Head = append(t.Head, textpage.Plain(c.Versus[i].B), "change")

@@ -99,8 +99,11 @@ func runWarnings(arms []Arm) (out []report.Warning) {
 				}
 			}
 			if n > 0 {
-				warn(c.code, "%s and %s had %s in %s: that is in the difference too", a.Name, b.Name, c.differs,
-					doc.Many(int64(n), "round"))
+				rounds := " in " + doc.Many(int64(n), "round")
+				if len(a.Runs) == 1 {
+					rounds = ""
+				}
+				warn(c.code, "%s and %s had %s%s: that is in the difference too", a.Name, b.Name, c.differs, rounds)
 			}
 		}
 		out = append(out, orderWarnings(a, b)...)
@@ -190,7 +193,7 @@ func (c *Comparison) resultWarnings() {
 				few = r.Clusters
 			}
 		}
-		if len(missing) > 0 && c.Kind != kindProduction {
+		if len(missing) > 0 && c.Kind == kindRounds { // else the decision says so
 			warn(warnValues, "rounds of %s and %s without a value on both sides, which are left out: %s; a p99 needs "+
 				"100 successful requests, a ratio figures above zero", c.A, v.B, strings.Join(missing, ", "))
 		}

@@ -37,6 +37,24 @@ func (c *Contract) Needs() (requests int64, clause string) {
 	return requests, clause
 }
 
+// Latencies are those of requests that the clauses measure, goodput without objectives of its own by those of slo. It is
+// not ok where a clause rests on more of a run.
+func (c *Contract) Latencies(slo report.SLO) (of []*figure.Subject, ok bool) {
+	for i := range c.Clauses {
+		switch l := &c.Clauses[i]; {
+		case l.latency():
+			of = append(of, l.of.Subject)
+		case l.of.Subject == figure.Goodput && l.slo.Empty():
+			of = append(of, slo.Latencies()...)
+		case l.of.Subject == figure.Goodput:
+			of = append(of, l.slo.Latencies()...)
+		case l.of.Subject != figure.ErrorRate:
+			return nil, false
+		}
+	}
+	return of, true
+}
+
 // CountsSessions says what a clause counts of whole sessions, of all of them: a percentile of
 // their times, the share that succeeded, or neither.
 func (c *Clause) CountsSessions() (percentile float64, success bool) {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"math"
 	"strings"
 	"time"
 
@@ -66,6 +67,42 @@ func (l *Limit) value(of *Limits) (v float64, unit string) {
 		return ms(*l.Duration(of)), "ms"
 	}
 	return *l.Share(of), "share"
+}
+
+// Changed are the limits that are not their defaults, by their keys in --trust: a share, or a time in ms; null is off.
+func (l Limits) Changed() map[string]*float64 {
+	usual, out := DefaultLimits(), map[string]*float64{}
+	for _, limit := range limitList {
+		was, _ := limit.value(&usual)
+		if is, _ := limit.value(&l); l != (Limits{}) && is != was && max(is, was) >= 0 {
+			if out[limit.Key] = nil; is >= 0 {
+				out[limit.Key] = &is
+			}
+		}
+	}
+	return out
+}
+
+// LimitsOf are the limits with so many changed.
+func LimitsOf(changed map[string]*float64) Limits {
+	l := DefaultLimits()
+	for _, limit := range limitList {
+		v, ok := changed[limit.Key]
+		if !ok {
+			continue
+		}
+		switch {
+		case limit.Duration != nil && v == nil:
+			*limit.Duration(&l) = -1
+		case limit.Duration != nil:
+			*limit.Duration(&l) = time.Duration(math.Round(*v * 1e6))
+		case v == nil:
+			*limit.Share(&l) = -1
+		default:
+			*limit.Share(&l) = *v
+		}
+	}
+	return l
 }
 
 // A LoosenedLimit allows more than its default.

@@ -52,6 +52,26 @@ func TestLimitList(t *testing.T) {
 	}
 }
 
+// Limits that are kept are read back, and only those that are not their defaults are kept.
+func TestChangedLimits(t *testing.T) {
+	for _, l := range LimitList() {
+		for _, to := range []string{"off", "looser", "tighter"} {
+			limits := limitsWith(l, to)
+			kept, err := json.Marshal(limits.Changed())
+			var back map[string]*float64
+			if err == nil {
+				err = json.Unmarshal(kept, &back)
+			}
+			if err != nil || LimitsOf(back) != limits || len(back) > 1 || (len(back) == 0) != (limits == DefaultLimits()) {
+				t.Errorf("%s %s: %s, %+v, %v", l.Key, to, kept, LimitsOf(back), err)
+			}
+		}
+	}
+	if len(Limits{}.Changed()) > 0 || LimitsOf(nil) != DefaultLimits() {
+		t.Error(Limits{}.Changed(), LimitsOf(nil))
+	}
+}
+
 // A limit that allows more than its default is loosened, and no other is.
 func TestLoosened(t *testing.T) {
 	usual := DefaultLimits()

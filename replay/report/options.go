@@ -156,6 +156,16 @@ type objective struct {
 	limit **time.Duration
 }
 
+// Latencies are those that it has objectives for.
+func (s *SLO) Latencies() (of []*figure.Subject) {
+	for _, o := range s.objectives() {
+		if *o.limit != nil {
+			of = append(of, o.of)
+		}
+	}
+	return of
+}
+
 func (s *SLO) objectives() []objective {
 	return []objective{{figure.TTFT, &s.TTFT}, {figure.TPOT, &s.TPOT}, {figure.ITL, &s.ITL}, {figure.E2E, &s.E2E}}
 }

@@ -6,6 +6,7 @@ import (
 	"sort"
 	"time"
 
+	"reprise/replay/figure"
 	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/sample"
@@ -23,6 +24,24 @@ const (
 // errNoStamps says that there is nothing to take the kernel's instants from.
 var errNoStamps = errors.New("report: the results have no receive timestamps of the kernel: Linux gives them over " +
 	"HTTP/1.1 without TLS or a proxy, to runs of this version or a later one")
+
+// heldUpBy are the checks of how late the client read: the latencies that each is about, and its limit in --trust.
+var heldUpBy = map[string]struct {
+	of  []*figure.Subject
+	key string
+}{
+	codeStalledTTFT: {[]*figure.Subject{figure.TTFT, figure.TPOT}, "max-stall-ttft"},
+	codeStalledGap:  {[]*figure.Subject{figure.ITL, figure.TokenITL, figure.TPOT}, "max-stall-gap"},
+	codeLateFirst:   {[]*figure.Subject{figure.TTFT, figure.TPOT}, "max-stall-ttft"},
+	codeLateLast:    {[]*figure.Subject{figure.E2E, figure.TPOT}, "max-stall-ttft"},
+}
+
+// Doubts are the latencies that may be off for this reason, and its limit in --trust. None is every figure of the run:
+// the load was not the one asked for, or the answers were not. Of a late reader TTFT and E2E can only be too long, since
+// each ends with one read.
+func (r *Reason) Doubts() (of []*figure.Subject, key string) {
+	return heldUpBy[r.Code].of, heldUpBy[r.Code].key
+}
 
 // lateRead is how much later than the kernel's timestamp a read may be. What is above is
 // the client's doing. Waking a goroutine takes some 0.1 ms.

@@ -96,6 +96,12 @@ func judge(s *Summary, limits Limits) Verdict {
 	return Verdict{Trustworthy: len(j.reasons) == 0, Reasons: j.reasons, Loosened: limits.Loosened(), Checks: j.checks}
 }
 
+// UntrustedRuns says how many of several runs cannot be trusted.
+func UntrustedRuns(n, all int64) string {
+	return fmt.Sprintf("%s of %s %s not trustworthy", doc.Brief(n), doc.Many(all, "run"),
+		map[bool]string{true: "is", false: "are"}[n == 1])
+}
+
 type judgement struct {
 	reasons []Reason
 	checks  []Check

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reprise/replay/bench"
 	"reprise/replay/report"
 	"reprise/trace/quantity"
 )
@@ -50,6 +51,14 @@ func (t *Trust) Register(cmd *cobra.Command, keys ...string) {
 	for _, l := range t.keys {
 		fl.Var(&oldLimit{t, l}, l.Key, "the same as --trust "+l.Key+"=…")
 		fl.Lookup(l.Key).Hidden = true
+	}
+}
+
+// Keep takes the limits that directories of runs were made with, where no flag gives one and they agree.
+func (t *Trust) Keep(of ...bench.Experiment) {
+	limits := of[0].Limits()
+	if len(t.given) == 0 && !slices.ContainsFunc(of, func(e bench.Experiment) bool { return e.Limits() != limits }) {
+		t.Limits = limits
 	}
 }
 

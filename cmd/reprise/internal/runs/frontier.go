@@ -205,7 +205,7 @@ func (f *Frontier) measure(cmd *cobra.Command, work bench.Frontier,
 			}
 			defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 		}
-		if work.Dir, err = bench.Continue(dir, "frontier", work.Seed); err != nil {
+		if work.Dir, err = bench.Continue(dir, "frontier", work.Seed, ask.Limits); err != nil {
 			return r, err
 		}
 		defer work.Dir.Close()
