@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -52,8 +53,18 @@ func strictly(strict bool, checks []fidelity.Check, what string, notes *[]string
 	if off == "" {
 		return nil
 	}
-	off = fmt.Sprintf("%s differs from its trace: %s; synth --mirror keeps every row of the trace, with new ids", what,
-		off)
+	switch alike := fidelity.TooAlike(checks); len(alike) {
+	case len(fidelity.Failures(checks)):
+		off = fmt.Sprintf("%s repeats more of its trace than chance does: %s; a greater --k-swap mixes more of it", what,
+			off)
+	case 0:
+		off = fmt.Sprintf("%s differs from its trace: %s; synth --mirror keeps every row of the trace, with new ids",
+			what, off)
+	default:
+		off = fmt.Sprintf("%s differs from its trace: %s; synth --mirror keeps every row of the trace, with new ids. By %s "+
+			"it repeats more of the trace than chance does: a greater --k-swap mixes more of it", what, off,
+			strings.Join(alike, ", "))
+	}
 	if strict {
 		return cli.Exit(cli.Check, errors.New(off))
 	}

@@ -113,9 +113,6 @@ const farBeyond = 4
 func (l *Level) judgeOutcome(s *report.Summary, doubt *report.Reason, closed bool, stop time.Duration) {
 	if doubt != nil {
 		l.Outcome, l.Why = outcomeUntrusted, doubt.Text
-		if _, key := doubt.Doubts(); key != "" {
-			l.Why += ". --trust " + key + "=… allows more"
-		}
 		return
 	}
 	if mean := l.E2E.Mean; mean != nil && *mean/1e3 > l.Flow.Seconds {

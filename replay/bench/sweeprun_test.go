@@ -175,7 +175,7 @@ func TestLateReaderCannotMakeALevelHold(t *testing.T) {
 	}
 	l := r.Ladder()
 	if l[1].Outcome != outcomeHolds || l[1].Trustworthy || !strings.Contains(l[1].Note, "it counts, since this cannot change") ||
-		l[2].Outcome != outcomeUntrusted || !strings.Contains(l[2].Why, "--trust max-stall-ttft=… allows more") {
+		l[2].Outcome != outcomeUntrusted || !strings.Contains(l[2].Why, "--trust max-stall-ttft=… accepts it") {
 		t.Errorf("%+v\n%+v", l[1], l[2])
 	}
 	text := strings.Join(strings.Fields(written(t, 100, r.WriteText)), " ")
@@ -185,7 +185,7 @@ func TestLateReaderCannotMakeALevelHold(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
-	if n := strings.Count(text, "of the times to first token"); n != 1 {
+	if n := strings.Count(text, "may be the client's own delay"); n != 1 {
 		t.Errorf("the reason stands %d times in\n%s", n, text)
 	}
 }

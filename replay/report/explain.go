@@ -89,7 +89,7 @@ func meaningOf(all []Definition, q string) *Explanation {
 	for _, c := range checkNames {
 		if c.code == q {
 			return &Explanation{Definitions: []Definition{{Name: c.code, Unit: "check", Definition: "One of the checks " +
-				"that a verdict is made of: " + c.name + ". --details prints what was measured beside what is allowed."}},
+				"that a verdict is made of: " + c.name + ". --details prints the figure beside its limit."}},
 				Paths: []string{}}
 		}
 	}

@@ -273,13 +273,9 @@ func (j *judgement) heldUp(reasons []Reason, seen string, endpoints []string) {
 	}
 
 	var keys []string
-	for _, r := range reasons {
-		key := "max-stall-ttft=…"
-		if r.Code == codeStalledGap {
-			key = "max-stall-gap=…"
-		}
-		if !slices.Contains(keys, key) {
-			keys = append(keys, key)
+	for i := range reasons {
+		if _, key := reasons[i].Doubts(); !slices.Contains(keys, key+"=…") {
+			keys = append(keys, key+"=…")
 		}
 	}
 	reasons[len(reasons)-1].Text += ". " + remedy + ", or lower the load; --trust " + strings.Join(keys, ",") +

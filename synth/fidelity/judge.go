@@ -117,6 +117,16 @@ func Off(checks []Check) string {
 		agree(len(failed), "is", "are"), agree(len(failed), "its limit", "their limits"), strings.Join(said, ", "))
 }
 
+// TooAlike names the checks that do not hold since the candidate repeats the reference, which a mirror of it does more.
+func TooAlike(checks []Check) (names []string) {
+	for _, c := range Failures(checks) {
+		if slices.Contains(copyMeasures, c.Name) {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
 func agree(n int, one, many string) string {
 	if n == 1 {
 		return one
