@@ -197,6 +197,13 @@ func TestCompareEndpoints(t *testing.T) {
 	}
 }
 
+// The first round is what all others are taken to last, with a pause behind each.
+func TestRoundTook(t *testing.T) {
+	if got := roundTook(27*time.Second, 16); got != "estimate: a round took 27s: at most 16 rounds, about 7m12s in all" {
+		t.Error(got)
+	}
+}
+
 // Servers that cannot empty their caches get prompts that no run had: in each round the
 // same at two servers, and at one server by two names each side its own. They have the
 // lengths and the sharing of all others, so that every run finds as much in the cache.
@@ -213,8 +220,13 @@ func TestCompareColdWithoutReset(t *testing.T) {
 	} {
 		dir := filepath.Join(t.TempDir(), "rounds")
 		args := []string{"compare", w, "--url-a", a.url, "--url-b", c.b, "-o", dir, "--cache", "cold", "--rounds", "2", "--rest", "0s", "--concurrency", "1",
-			"--max-requests", "40", "--warmup", "0", "--connections", "pooled", "--max-lag", "1h", "--max-stall-ttft", "-1", "--max-stall-gap", "-1", "--max-lag-p50", "1h", "--max-lag-drift", "1h", "--primary", "p50_ttft", "--json", "--quiet"}
+			"--max-requests", "40", "--warmup", "0", "--connections", "pooled", "--max-lag", "1h", "--max-stall-ttft", "-1", "--max-stall-gap", "-1", "--max-lag-p50", "1h", "--max-lag-drift", "1h", "--primary", "p50_ttft", "--json"}
 		out, errs, code := reprise(t, args...)
+		// Of a closed loop the first round says how long the others take.
+		expect(t, errs, "estimate: at most 4 runs; how long they send is up to the server, and not known before the first", "round 1 of 2 (A and B begin in turn), ")
+		if _, after, ok := strings.Cut(errs, "estimate: a round took "); !ok || !strings.Contains(after, ": at most 2 rounds, about ") || strings.Contains(after, "round 1 of 2") || !strings.Contains(after, "round 2 of 2, ") {
+			t.Errorf("%s: %s", name, errs)
+		}
 		if code != cli.Good && code != cli.Untrusted {
 			t.Fatalf("%s: code %d\n%s", name, code, errs)
 		}

@@ -143,6 +143,8 @@ func TestFirstMistakes(t *testing.T) {
 		{line: "replay w.parquet --slo ttft:500 --dry-run", code: 2, want: "reprise: --slo: objective 1 of the SLO: write the duration with its unit, such as 200ms or 5s\n"},
 		{line: "report r.parquet --slo ttft:500", code: 2, want: "reprise: --slo: objective 1 of the SLO: write the duration with its unit, such as 200ms or 5s\n"},
 		{line: "report r.parquet --slo ttft=500ms", code: 2, want: "reprise: --slo: objective 1 of the SLO: write it as name:duration, such as ttft:200ms\n"},
+		{line: "report r.parquet --slo p99_ttft:500ms", code: 2, want: "reprise: --slo: objective 1 of the SLO: a request has no p99: give --clause 'p99 ttft <= 500ms' to sweep, or that clause in the file of --contract\n"},
+		{line: "compare http://a:8000 http://b:8000 -o c", code: 2, want: "reprise: http://a:8000 is a server: compare two with reprise compare WORKLOAD --url-a URL --url-b URL -o DIRECTORY\n"},
 		{line: "report r.parquet --slo ttfb:500ms", code: 2, want: "reprise: --slo: objective 1 of the SLO: the metric is not one of ttft, tpot, itl, e2e\n"},
 		{line: "report r.parquet --format yaml", code: 2, want: "reprise: --format: want one of text, json, markdown, csv, junit, prometheus, vllm, decision\n"},
 		{line: "report r.parquet --contract c1.yaml", code: 2, want: "reprise: c1.yaml:1:20: want <= after p95 ttft\n"},

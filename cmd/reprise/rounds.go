@@ -25,6 +25,7 @@ import (
 	"reprise/replay/report"
 	"reprise/replay/result"
 	"reprise/trace"
+	"reprise/trace/doc"
 	"reprise/trace/objectstore"
 )
 
@@ -284,6 +285,7 @@ type roundMaker struct {
 	oneServer bool // A and B find each other's prompts in its cache
 	first     int  // which side begins
 	began     bool // a run was made
+	untold    int  // at most so many rounds follow, of which only a first one tells how long each takes
 }
 
 func (m *roundMaker) close() {
@@ -377,6 +379,7 @@ func (m *roundMaker) pair(cmd *cobra.Command, p roundPair) error {
 		}
 	}
 	var cold uint64
+	start, makes := time.Now(), !m.dir.Has(m.results(p, "a"))
 	for i, r := range m.order(p.round) {
 		if i == 0 || m.oneServer {
 			var err error
@@ -395,7 +398,11 @@ func (m *roundMaker) pair(cmd *cobra.Command, p roundPair) error {
 		name := p.name + ", " + r.side
 		if !there {
 			m.began = true
-			cli.Stepf(cmd, "%s", name)
+			turns := ""
+			if p.round == 1 && i == 0 {
+				turns = " (A and B begin in turn)"
+			}
+			cli.Stepf(cmd, "%s%s, %s", p.name, turns, r.side)
 		}
 		t := bench.Trial{Name: name, Workload: m.workload, Load: m.load,
 			Seed: strconv.FormatUint(m.plan.Seed+p.seed, 10), ColdSeed: strconv.FormatUint(cold, 10),
@@ -410,7 +417,17 @@ func (m *roundMaker) pair(cmd *cobra.Command, p roundPair) error {
 			return err
 		}
 	}
+	if makes && m.untold > 0 {
+		cli.Stepf(cmd, "%s", roundTook(time.Since(start)+m.rest, m.untold))
+		m.untold = 0
+	}
 	return nil
+}
+
+// roundTook is the estimate of a comparison by its first round, with a pause behind it.
+func roundTook(took time.Duration, rounds int) string {
+	return fmt.Sprintf("estimate: a round took %v: at most %s, about %v in all", took.Round(time.Second),
+		doc.Many(int64(rounds), "round"), (time.Duration(rounds) * took).Round(time.Second))
 }
 
 // nameSides names both sides: as the flags say, else as in the directory, else A and B.
@@ -450,8 +467,8 @@ func (f *compareFlags) settleRounds(cmd *cobra.Command) error {
 		return cli.Usagef("--rounds %d: %d are pilot rounds, and a verdict at alpha %v takes %d after them: "+
 			"%d at least", m.rounds, m.pilot, f.alpha, least-m.pilot, least)
 	case m.pilot > 0 && m.rounds < least:
-		cli.Notef(cmd, "plan: mean E2E decides, or the metric of --primary: pilot rounds, which choose one, take "+
-			"--rounds %d at least, %d of them for the verdict (alpha %v)", least, least-m.pilot, f.alpha)
+		cli.Notef(cmd, "plan: E2E mean decides; --primary names another metric. From --rounds %d on, %d pilot rounds "+
+			"choose it, and the others decide (alpha %v)", least, m.pilot, f.alpha)
 		m.pilot, f.primary = 0, compare.WholePrimary
 	}
 	m.rounds -= m.pilot
@@ -499,7 +516,9 @@ func (f *compareFlags) live(cmd *cobra.Command, path string, o compare.Options) 
 		if m.decided == nil && m.rounds == 0 {
 			sooner = "these are the pilot rounds, which say how many follow"
 		}
-		sayEstimate(cmd, e, sooner)
+		if sayEstimate(cmd, e, sooner); e.Open > 0 {
+			m.untold = e.Runs / 2
+		}
 	}
 	if err := f.planned(cmd, m, o); err != nil {
 		return c, err

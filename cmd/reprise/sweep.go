@@ -86,7 +86,8 @@ WORKLOAD is a trace, a workload, a YAML specification or a built-in workload's n
 
 With -o DIR the results of every level are kept, a stopped sweep continues there, and reprise
 sweep DIR prints it again. docs/sweep.md defines all that is printed.`,
-		Example: `  reprise sweep chat --preset document-h100-llama-70b --contract contract.yaml --rates 1,20,25 --sustain 0s
+		Example: `  reprise sweep chat --url http://localhost:8000 --clause 'p99 ttft <= 500ms' --adaptive
+  reprise sweep chat --preset document-h100-llama-70b --contract contract.yaml --rates 1,20,25 --sustain 0s
   reprise sweep chat --preset document-h100-llama-70b --contract contract.yaml --rates 20,25 --precision 25% --set level-budget=2000
   reprise sweep w.parquet --url http://localhost:8000 --rates 50 --level-duration 1s --level-requests 0 --warmup 1 --no-confirm
   reprise sweep w.parquet --preset l4-qwen2.5-0.5b --sessions 1..8 --set gap-cap=5s --no-confirm
@@ -390,11 +391,12 @@ func estimate(cmd *cobra.Command, s *bench.Sweep) error {
 func sayLevel(cmd *cobra.Command, l *bench.Level) {
 	if l.Sessions != nil {
 		cli.Stepf(cmd, "%s: %s, session time p50 %s, p95 %s ms, TTFT p99 %s ms", l.Name, l.Outcome,
-			cli.Figure(l.Sessions.Time.P50, 0), cli.Figure(l.Sessions.Time.P95, 0), cli.Figure(l.TTFTDue.P99, 1))
+			doc.OrDash(l.Sessions.Time.P50, doc.Number), doc.OrDash(l.Sessions.Time.P95, doc.Number),
+			doc.OrDash(l.TTFTDue.P99, doc.Number))
 		return
 	}
-	cli.Stepf(cmd, "%s: %s, TTFT p50 %s, p99 %s ms", l.Name, l.Outcome, cli.Figure(l.TTFTDue.P50, 1),
-		cli.Figure(l.TTFTDue.P99, 1))
+	cli.Stepf(cmd, "%s: %s, TTFT p50 %s, p99 %s ms", l.Name, l.Outcome, doc.OrDash(l.TTFTDue.P50, doc.Number),
+		doc.OrDash(l.TTFTDue.P99, doc.Number))
 }
 
 // sayEstimate says before several runs how long they send, and what ends them sooner.

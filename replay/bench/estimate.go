@@ -53,6 +53,12 @@ func (e Estimate) String() string {
 		return ""
 	}
 	out := "at most " + doc.Many(int64(e.Runs), "run")
+	if e.Open == e.Runs {
+		if e.Rest > 0 {
+			out += fmt.Sprintf(" with %v of pauses (--rest)", e.Rest.Round(time.Second))
+		}
+		return out + "; how long they send is up to the server, and not known before the first"
+	}
 	takes := e.Sending + e.Rest + time.Duration(e.Runs)*setUp
 	out += fmt.Sprintf(", about %v: %v of sending with warm-up", takes.Round(time.Second), e.Sending.Round(time.Second))
 	if e.Rest > 0 {

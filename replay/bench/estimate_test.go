@@ -19,6 +19,9 @@ func TestEstimateIsWallTime(t *testing.T) {
 			"20s of pauses (--rest), and set-up"},
 		{[]Trial{timed, open}, time.Second, "at most 2 runs, about 12s: 10s of sending with warm-up, 1s of pauses " +
 			"(--rest), and set-up; and as long as the server takes for 1 of them"},
+		{[]Trial{open, open}, 10 * time.Second, "at most 2 runs with 10s of pauses (--rest); how long they send is up to " +
+			"the server, and not known before the first"},
+		{[]Trial{open}, 0, "at most 1 run; how long they send is up to the server, and not known before the first"},
 	} {
 		e := Estimate{}
 		for i := range c.trials {

@@ -21,7 +21,7 @@ func (c *Comparison) firstTable() *doc.Table {
 	t := &doc.Table{Head: []string{"", textpage.Plain(c.A)}}
 	if c.Kind == kindRounds {
 		t.Caption = "Medians over the rounds; * is significant"
-		if len(c.Versus) == 1 && c.tooFew(&c.Versus[0]) != "" {
+		if v := &c.Versus[0]; len(c.Versus) == 1 && v.Decided() && c.tooFew(v) != "" {
 			t.Caption += ", which so few rounds can show of the first line alone"
 		}
 	}

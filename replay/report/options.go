@@ -212,6 +212,10 @@ func (s *SLO) Set(part string) error {
 		*o.limit = &d
 		return nil
 	}
+	if f, err := figure.Parse(name, func(f figure.Figure) bool { return f.Spread && !f.Sessions }); err == nil {
+		return fmt.Errorf("a request has no %s: give --clause '%s <= 500ms' to sweep, or that clause in the file of "+
+			"--contract", f.Statistic, f.Words())
+	}
 	return errors.New("the metric is not one of ttft, tpot, itl, e2e")
 }
 
