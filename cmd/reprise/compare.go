@@ -158,9 +158,10 @@ func (f *compareFlags) compare(cmd *cobra.Command, args []string) (c compare.Com
 			return c, cli.Usagef("%s: want %d printed characters at most", flag, maxSideName)
 		}
 	}
-	if i := slices.IndexFunc(args, func(s string) bool { return strings.HasPrefix(s, "http://") || strings.HasPrefix(s, "https://") }); i >= 0 {
-		return c, cli.Usagef("%s is a server: compare two with reprise compare WORKLOAD --url-a URL --url-b URL -o DIRECTORY",
-			result.Redact(args[i]))
+	isServer := func(arg string) bool { return strings.HasPrefix(arg, "http://") || strings.HasPrefix(arg, "https://") }
+	if i := slices.IndexFunc(args, isServer); i >= 0 {
+		return c, cli.Usagef("%s is a server: compare two with reprise compare WORKLOAD --url-a URL --url-b URL -o "+
+			"DIRECTORY", result.Redact(args[i]))
 	}
 	if f.making.given() {
 		if f.making.made.Given() == (len(args) > 0) || len(args) > 1 || f.production != "" || len(f.a)+len(f.b)+len(f.arms) > 0 {

@@ -96,8 +96,8 @@ func sourceNotes(info datasets.Info, card anonymize.Card, p anonymize.Policy) (n
 		notes = append(notes, "no prefix blocks and no text: reuse is unknown, not 0, and a replay shares nothing; a "+
 			"log with prompts or with block hashes has it")
 	}
-	if mean := t.InputTokens / max(t.Requests, 1); t.Sources.FromText > 0 && card.BlockSize > profile.DefaultServerBlock &&
-		mean < coarse*int64(card.BlockSize) {
+	mean := t.InputTokens / max(t.Requests, 1)
+	if t.Sources.FromText > 0 && card.BlockSize > profile.DefaultServerBlock && mean < coarse*int64(card.BlockSize) {
 		notes = append(notes, fmt.Sprintf("prompts have %s tokens on average and blocks %s: prompts that share less "+
 			"than a block share nothing, so reuse looks smaller than a server's. --block-size %d is a server's block",
 			doc.Count(mean), doc.Count(int64(card.BlockSize)), profile.DefaultServerBlock))

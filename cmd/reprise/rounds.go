@@ -237,7 +237,8 @@ func storedPlan(e *bench.Experiment) (*compare.Plan, error) {
 }
 
 // maker prepares the making of rounds. Who asks for it closes it.
-func (f *roundFlags) maker(cmd *cobra.Command, path string, recorded map[string]bool, limits report.Limits) (*roundMaker, error) {
+func (f *roundFlags) maker(cmd *cobra.Command, path string, recorded map[string]bool,
+	limits report.Limits) (*roundMaker, error) {
 	m := &roundMaker{roundFlags: f, name: cmp.Or(f.made.Name(), bench.WorkloadName(path))}
 	var err error
 	if m.sides, m.simulated, err = f.targets(cmd); err != nil {

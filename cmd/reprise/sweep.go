@@ -547,7 +547,8 @@ func (f *sweepFlags) options() (o report.Options, err error) {
 // load.
 func keptSweep(r *bench.SweepResult) error {
 	if l := r.Untrusted(); l != nil {
-		return cli.Exit(cli.Untrusted, errors.New("the sweep is not trustworthy: at "+l.Name+" the client was the limit"))
+		return cli.Exit(cli.Untrusted,
+			errors.New("the sweep is not trustworthy: at "+l.Name+" the client was the limit"))
 	}
 	if r.Highest.Load != nil {
 		return nil

@@ -28,7 +28,8 @@ func (f *sweepFlags) vary(cmd *cobra.Command, path string, settings []flags.Serv
 		if err != nil {
 			return err
 		}
-		if f.into, err = bench.Continue(f.dir, "sweep", sweepPlan{digest, about(cmd, flags.Measured)}, f.trust.Limits); err != nil {
+		plan := sweepPlan{digest, about(cmd, flags.Measured)}
+		if f.into, err = bench.Continue(f.dir, "sweep", plan, f.trust.Limits); err != nil {
 			return err
 		}
 		defer f.into.Close()

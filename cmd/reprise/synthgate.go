@@ -55,14 +55,14 @@ func strictly(strict bool, checks []fidelity.Check, what string, notes *[]string
 	}
 	switch alike := fidelity.TooAlike(checks); len(alike) {
 	case len(fidelity.Failures(checks)):
-		off = fmt.Sprintf("%s repeats more of its trace than chance does: %s; a greater --k-swap mixes more of it", what,
-			off)
+		off = fmt.Sprintf("%s repeats more of its trace than chance does: %s; a greater --k-swap mixes more of it",
+			what, off)
 	case 0:
 		off = fmt.Sprintf("%s differs from its trace: %s; synth --mirror keeps every row of the trace, with new ids",
 			what, off)
 	default:
-		off = fmt.Sprintf("%s differs from its trace: %s; synth --mirror keeps every row of the trace, with new ids. By %s "+
-			"it repeats more of the trace than chance does: a greater --k-swap mixes more of it", what, off,
+		off = fmt.Sprintf("%s differs from its trace: %s; synth --mirror keeps every row of the trace, with new ids. "+
+			"By %s it repeats more of the trace than chance does: a greater --k-swap mixes more of it", what, off,
 			strings.Join(alike, ", "))
 	}
 	if strict {

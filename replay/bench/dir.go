@@ -138,7 +138,8 @@ func Continue(dir, command string, plan any, limits report.Limits) (*Dir, error)
 		err = d.refuse(command, asked)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		d.Experiment, err = Experiment{Schema: stateSchema, Command: command, Plan: asked, dir: dir, Trials: []KeptTrial{}}, nil
+		err = nil
+		d.Experiment = Experiment{Schema: stateSchema, Command: command, Plan: asked, dir: dir, Trials: []KeptTrial{}}
 	}
 	if err == nil {
 		d.Trust = limits.Changed()

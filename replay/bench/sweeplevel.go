@@ -158,8 +158,8 @@ func (l *Level) countsThough() bool {
 	return !l.Trustworthy && (l.Outcome == outcomeHolds || l.Outcome == outcomeFails)
 }
 
-// clientLimit is why a run says nothing of the server, nil when it does. Reasons that cannot change whether the contract
-// holds are passed over.
+// clientLimit is why a run says nothing of the server, nil when it does. Reasons that cannot change whether the
+// contract holds are passed over.
 func (s *Sweep) clientLimit(summary *report.Summary) *report.Reason {
 	for i := range summary.Verdict.Reasons {
 		if r := &summary.Verdict.Reasons[i]; !ofServer[r.Code] && s.decides(r, summary.Contract) {

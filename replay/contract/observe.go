@@ -37,8 +37,8 @@ func (c *Contract) Needs() (requests int64, clause string) {
 	return requests, clause
 }
 
-// Latencies are those of requests that the clauses measure, goodput without objectives of its own by those of slo. It is
-// not ok where a clause rests on more of a run.
+// Latencies are those of requests that the clauses measure, goodput without objectives of its own by those of slo. It
+// is not ok where a clause rests on more of a run.
 func (c *Contract) Latencies(slo report.SLO) (of []*figure.Subject, ok bool) {
 	for i := range c.Clauses {
 		switch l := &c.Clauses[i]; {

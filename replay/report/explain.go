@@ -88,9 +88,9 @@ func meaningOf(all []Definition, q string) *Explanation {
 	}
 	for _, c := range checkNames {
 		if c.code == q {
-			return &Explanation{Definitions: []Definition{{Name: c.code, Unit: "check", Definition: "One of the checks " +
-				"that a verdict is made of: " + c.name + ". --details prints the figure beside its limit."}},
-				Paths: []string{}}
+			check := Definition{Name: c.code, Unit: "check", Definition: "One of the checks that a verdict is made of: " +
+				c.name + ". --details prints the figure beside its limit."}
+			return &Explanation{Definitions: []Definition{check}, Paths: []string{}}
 		}
 	}
 	// A path of the JSON, its unit left out or not, or all below one.

@@ -37,8 +37,8 @@ var heldUpBy = map[string]struct {
 }
 
 // Doubts are the latencies that may be off for this reason, and its limit in --trust. None is every figure of the run:
-// the load was not the one asked for, or the answers were not. Of a late reader TTFT and E2E can only be too long, since
-// each ends with one read.
+// the load was not the one asked for, or the answers were not. Of a late reader TTFT and E2E can only be too long,
+// since each ends with one read.
 func (r *Reason) Doubts() (of []*figure.Subject, key string) {
 	return heldUpBy[r.Code].of, heldUpBy[r.Code].key
 }

@@ -458,8 +458,8 @@ func (d *Plan) write(w io.Writer, o textpage.Options) error {
 			line("in flight", "%s on average, %s in the busiest second", cli.Figure(p.MeanInFlight, 1),
 				cli.Figure(p.PeakInFlight, 1))
 		} else {
-			line("in flight", "unknown: nothing says how long the server takes for %s; --set assume=ttft=200ms,itl=20ms does",
-				doc.Many(p.Requests-p.Timed, "request"))
+			line("in flight", "unknown: nothing says how long the server takes for %s; --set "+
+				"assume=ttft=200ms,itl=20ms does", doc.Many(p.Requests-p.Timed, "request"))
 		}
 	}
 	if d.Files != nil {
