@@ -223,7 +223,7 @@ func TestCompareColdWithoutReset(t *testing.T) {
 			"--max-requests", "40", "--warmup", "0", "--connections", "pooled", "--max-lag", "1h", "--max-stall-ttft", "-1", "--max-stall-gap", "-1", "--max-lag-p50", "1h", "--max-lag-drift", "1h", "--primary", "p50_ttft", "--json"}
 		out, errs, code := reprise(t, args...)
 		// Of a closed loop the first round says how long the others take.
-		expect(t, errs, "estimate: at most 4 runs; how long they send is up to the server, and not known before the first", "round 1 of 2 (A and B begin in turn), ")
+		expect(t, errs, "estimate: at most 4 runs; how long they send is up to the server, and not known before the first", "rounds begin with A and B in turn, the first with ", "round 1 of 2, ")
 		if _, after, ok := strings.Cut(errs, "estimate: a round took "); !ok || !strings.Contains(after, ": at most 2 rounds, about ") || strings.Contains(after, "round 1 of 2") || !strings.Contains(after, "round 2 of 2, ") {
 			t.Errorf("%s: %s", name, errs)
 		}

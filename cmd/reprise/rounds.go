@@ -399,11 +399,10 @@ func (m *roundMaker) pair(cmd *cobra.Command, p roundPair) error {
 		name := p.name + ", " + r.side
 		if !there {
 			m.began = true
-			turns := ""
 			if p.round == 1 && i == 0 {
-				turns = " (A and B begin in turn)"
+				cli.Stepf(cmd, "rounds begin with A and B in turn, the first with %s:", strings.ToUpper(r.side))
 			}
-			cli.Stepf(cmd, "%s%s, %s", p.name, turns, r.side)
+			cli.Stepf(cmd, "%s", name)
 		}
 		t := bench.Trial{Name: name, Workload: m.workload, Load: m.load,
 			Seed: strconv.FormatUint(m.plan.Seed+p.seed, 10), ColdSeed: strconv.FormatUint(cold, 10),
