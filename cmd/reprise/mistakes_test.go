@@ -124,7 +124,7 @@ func TestFirstMistakes(t *testing.T) {
 		{line: "replay w.parquet --rate 0 -o x.parquet", code: 2, want: "reprise: --rate: \"0\" is not a rate or an arrival process: write 5, 300/min or gamma:5,cv=2\n"},
 		{line: "replay w.parquet --rate 5% -o x.parquet", code: 2, want: "reprise: --rate: \"5%\" is not a rate or an arrival process: write 5, 300/min or gamma:5,cv=2\n"},
 		{line: "replay w.parquet --speed 0 -o x.parquet", code: 2, want: "reprise: --speed: \"0\" is not a factor above 0: write 2, 2x or 0.5\n"},
-		{line: "sweep w.parquet --duration 10s", code: 2, want: "reprise: --duration is a flag of other commands: " +
+		{line: "sweep w.parquet --duration 10s", code: 2, want: "reprise: there is no --duration here: " +
 			"a level is measured for --level-duration, such as 30s\n"},
 		{line: "replay w.parquet --ulr http://127.0.0.1:1", code: 2, want: "reprise: unknown flag: --ulr: did you mean --url?\n"},
 		{line: "replay w.parquet --concurrency 4 --rate 5 --dry-run", code: 2, want: "reprise: --concurrency and --rate are two loads: give one of them. For a rate with at most 4 in flight: --rate poisson:5 --max-in-flight 4\n"},

@@ -51,9 +51,9 @@ func TestMostRoundsAreMostRounds(t *testing.T) {
 		runs, pilots  int
 		primary, says string
 	}{
-		{"--rounds 2", 4, 0, compare.WholePrimary, "plan: mean E2E decides, or the metric of --primary: pilot " +
-			"rounds, which choose one, take --rounds 14 at least, 8 of them"},
-		{"--rounds 13", 26, 0, compare.WholePrimary, "--rounds 14 at least"},
+		{"--rounds 2", 4, 0, compare.WholePrimary, "plan: E2E mean decides; --primary names another metric. " +
+			"From --rounds 14 on, 6 pilot rounds choose it"},
+		{"--rounds 13", 26, 0, compare.WholePrimary, "From --rounds 14 on"},
 		{"--rounds 14", 28, 6, "", "round 8 of 8, "},
 		{"--rounds 12 --alpha 0.05", 24, 6, "", "round 6 of 6, "},
 		{"", 32, 6, "", "round 10 of 10, "},

@@ -87,7 +87,6 @@ WORKLOAD is a trace, a workload, a YAML specification or a built-in workload's n
 With -o DIR the results of every level are kept, a stopped sweep continues there, and reprise
 sweep DIR prints it again. docs/sweep.md defines all that is printed.`,
 		Example: `  reprise sweep chat --url http://localhost:8000 --clause 'p99 ttft <= 500ms' --adaptive
-  reprise sweep chat --preset document-h100-llama-70b --contract contract.yaml --rates 1,20,25 --sustain 0s
   reprise sweep chat --preset document-h100-llama-70b --contract contract.yaml --rates 20,25 --precision 25% --set level-budget=2000
   reprise sweep w.parquet --url http://localhost:8000 --rates 50 --level-duration 1s --level-requests 0 --warmup 1 --no-confirm
   reprise sweep w.parquet --preset l4-qwen2.5-0.5b --sessions 1..8 --set gap-cap=5s --no-confirm

@@ -66,7 +66,7 @@ func (r *SweepResult) chanceNote() string {
 		of = "p95 of session time"
 	}
 	note := `"?": so measured, but it may be chance. "±": half of the 95 % interval of ` + of +
-		`. "–": no interval, since too few of the values are independent of each other`
+		`. "–": no interval, of too few values`
 	if r.Saturation != nil {
 		note += fmt.Sprintf(" (always above %s, near saturation)", r.load(nearShare**r.Saturation))
 	}
