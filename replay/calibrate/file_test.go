@@ -94,6 +94,7 @@ func FuzzEngineFile(f *testing.F) {
 	}
 	f.Add(text)
 	f.Add([]byte("schema: engine/1\nengine: {block_size: 16, max_num_seqs: 1, max_num_batched_tokens: 1, batching: static, costs: step=1ms}\n"))
+	f.Add([]byte("schema: engine/1\nengine: {block_\r\r\r\r\r 16, max_num_seqs: 1, costs: step=1ms}\n"))
 	f.Add([]byte("schema: engine/1\nheld_out: {levels: [{figures: [{measured: 1e400}]}]}\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		c, err := parseFile("e.yaml", text)

@@ -257,6 +257,7 @@ func (n Node) Decode(into any) error {
 	if errors.As(err, &f) {
 		if unknown, ok := strings.CutPrefix(f.Why, "unknown field "); ok {
 			typed := strings.Trim(unknown, `"`)
+			f.Why = "unknown field " + strconv.Quote(typed) // which the library writes with line breaks that it has
 			switch name := closestField(reflect.TypeOf(into), typed); name {
 			case "":
 			case typed:
