@@ -49,6 +49,9 @@ func readWrittenDate(s string) (Stamp, bool) {
 		st.Style = Zoned
 	}
 	st.layout = r.format.String()
+	if strings.Count(st.layout, "%Y") > 1 { // a day of four digits, as in 0002 Jan 2026
+		return Stamp{}, false
+	}
 	at := func(year, month, day int) time.Time {
 		t := time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC)
 		if t.Year() != year || int(t.Month()) != month || t.Day() != day {
