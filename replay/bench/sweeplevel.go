@@ -113,6 +113,10 @@ const farBeyond = 4
 func (l *Level) judgeOutcome(s *report.Summary, doubt *report.Reason, closed bool, stop time.Duration) {
 	if doubt != nil {
 		l.Outcome, l.Why = outcomeUntrusted, doubt.Text
+		// Of several reasons of one cause the last one names the limit, and this may be the first.
+		if _, key := doubt.Doubts(); key != "" && !strings.Contains(l.Why, "--trust ") {
+			l.Why += "; --trust " + key + "=… accepts it"
+		}
 		return
 	}
 	if mean := l.E2E.Mean; mean != nil && *mean/1e3 > l.Flow.Seconds {

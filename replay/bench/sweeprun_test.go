@@ -165,6 +165,18 @@ func TestClientIsNotTheKnee(t *testing.T) {
 	}
 }
 
+// The reason of a level that is not trusted names the limit which accepts it, once.
+func TestUntrustedNamesItsLimit(t *testing.T) {
+	const last = "late; --trust max-stall-ttft=…,max-stall-gap=… accepts it"
+	for text, want := range map[string]string{"late": "late; --trust max-stall-ttft=… accepts it", last: last} {
+		var l Level
+		l.judgeOutcome(&report.Summary{}, &report.Reason{Code: "stalled_ttft", Text: text}, false, 0)
+		if l.Outcome != outcomeUntrusted || l.Why != want {
+			t.Errorf("%s: %s, %s", text, l.Outcome, l.Why)
+		}
+	}
+}
+
 // A client that reads late makes TTFT too long. A level that holds all the same counts, and says so; one that does
 // not hold may be the client's doing.
 func TestLateReaderCannotMakeALevelHold(t *testing.T) {
