@@ -114,6 +114,34 @@ func TestUnwritableFolder(t *testing.T) {
 	}
 }
 
+// A report is written as the ending of its file says.
+func TestReportByEnding(t *testing.T) {
+	t.Chdir(t.TempDir())
+	must(t, "simulate", "chat", "--requests", "20", "--preset", "l4-qwen2.5-0.5b", "-o", "r.parquet")
+	for ending, begins := range map[string]string{".csv": "name,of,", ".json": "{", ".md": "#", ".xml": "<?xml",
+		".prom": "# HELP", ".html": "<!DOCTYPE html>", ".HTML": "<!DOCTYPE html>", ".txt": "Simulated"} {
+		must(t, "report", "r.parquet", "-o", "x"+ending)
+		text, err := os.ReadFile("x" + ending)
+		if err != nil || !strings.HasPrefix(string(text), begins) {
+			t.Errorf("x%s: %v, %.40q", ending, err, text)
+		}
+	}
+}
+
+// Blocks that are long beside the prompts hide what prompts share, and import says so.
+func TestLongBlocksAreSaid(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const line = `{"timestamp":"2026-01-02T03:04:05Z","model":"m","messages":[{"role":"user","content":"Good day"}],` +
+		`"response":{"usage":{"prompt_tokens":9,"completion_tokens":1}}}` + "\n"
+	writeFiles(t, map[string]string{"log.jsonl": strings.Repeat(line, 3)})
+	for _, blocks := range []string{"512", "16"} {
+		_, said, _ := reprise(t, "import", "log.jsonl", "--block-size", blocks, "-o", "t"+blocks+".parquet")
+		if strings.Contains(strings.Join(strings.Fields(said), " "), "--block-size 16 is a server's block") != (blocks == "512") {
+			t.Errorf("blocks of %s:\n%s", blocks, said)
+		}
+	}
+}
+
 // A file that is missing comes before an output that is, in plain words.
 func TestMissingInput(t *testing.T) {
 	t.Chdir(t.TempDir())
