@@ -199,7 +199,8 @@ func TestCompareEndpoints(t *testing.T) {
 
 // The first round is what all others are taken to last, with a pause behind each.
 func TestRoundTook(t *testing.T) {
-	if got := roundTook(27*time.Second, 16); got != "estimate: a round took 27s: at most 16 rounds, about 7m12s in all" {
+	const want = "estimate: a round took 27s: at most 16 rounds, about 7m12s in all"
+	if got := roundTook(27*time.Second, 16); got != want {
 		t.Error(got)
 	}
 }

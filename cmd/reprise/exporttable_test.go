@@ -90,7 +90,8 @@ func TestJournalOf(t *testing.T) {
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
-	again("r.parquet.journal is from a run that did not finish: read it with reprise report r.parquet, or begin again with --overwrite")
+	again("r.parquet.journal is from a run that did not finish: read it with reprise report r.parquet, or begin again " +
+		"with --overwrite")
 	// A run that cannot begin replaces nothing.
 	_, errs, code := reprise(t, "replay", "w.parquet", "--url", "http://127.0.0.1:1", "-o", "r.parquet", "--overwrite")
 	if code != cli.Failure {
@@ -98,7 +99,8 @@ func TestJournalOf(t *testing.T) {
 	}
 	csv, errs, code := reprise(t, "export", "r.parquet")
 	if code != cli.Good || !strings.HasPrefix(errs, "r.parquet is not finished: its run ended at ") ||
-		!strings.Contains(errs, ". Read from its journal: 3 requests. To run it whole, repeat its command with --overwrite.\n") || strings.Count(csv, "\nr,") != 3 {
+		!strings.Contains(errs, ". Read from its journal: 3 requests. To run it whole, repeat its command with "+
+			"--overwrite.\n") || strings.Count(csv, "\nr,") != 3 {
 		t.Errorf("exit code %d: %s%s", code, errs, csv)
 	}
 	must(t, "replay", "w.parquet", "--url", simulate(t), "--speed", "50", "-o", "r.parquet", "--overwrite")

@@ -182,7 +182,8 @@ tokenizer: {pretrained_model_name_or_path: FOLDER/tok}
 `},
 	} {
 		t.Run(strings.Fields(peer.line)[0], func(t *testing.T) {
-			row := regexp.MustCompile("(?m)^\\| `?" + peer.line + "(.*)` \\| `reprise replay (.*)` \\|$").FindSubmatch(doc)
+			beside := regexp.MustCompile("(?m)^\\| `?" + peer.line + "(.*)` \\| `reprise replay (.*)` \\|$")
+			row := beside.FindSubmatch(doc)
 			if row == nil {
 				t.Fatal("the page has no such line")
 			}
@@ -232,7 +233,8 @@ type look struct {
 	requests, inFlight, forced, streams int
 	path                                string
 	prompt, output                      float64 // means, in tokens
-	rate, spread                        float64 // the gaps' deviation in parts of their mean: 0 if constant, 1 of Poisson
+	rate                                float64
+	spread                              float64 // of the gaps, in parts of their mean: 0 if constant, 1 of Poisson
 }
 
 func lookOf(tok token.Tokenizer, bodies []wireBody) look {

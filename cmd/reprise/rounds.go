@@ -286,7 +286,7 @@ type roundMaker struct {
 	oneServer bool // A and B find each other's prompts in its cache
 	first     int  // which side begins
 	began     bool // a run was made
-	untold    int  // at most so many rounds follow, of which only a first one tells how long each takes
+	untold    int  // at most so many rounds are made, and nobody knows yet how long one takes; 0 once it is said
 }
 
 func (m *roundMaker) close() {

@@ -159,7 +159,7 @@ func TestEveryOutput(t *testing.T) {
 		args := strings.Fields(real.Replace(c.line))
 		cmd, _, err := rootCommand(nil).Find(args)
 		hasDetails := err == nil && cmd.Flags().Lookup("details") != nil
-		for _, width := range []int{60, 80, 120} { // what makes runs makes them for the first, and reads them for the others
+		for _, width := range []int{60, 80, 120} { // runs are made for the first, and read for the others
 			var mode []string
 			if width == 60 && hasDetails {
 				mode = []string{"--details"}

@@ -82,7 +82,7 @@ type Experiment struct {
 	old bool // it was written by an earlier version, which had no such file
 }
 
-// Limits are those that the runs were judged by when they were made.
+// Limits judged the runs when they were made.
 func (e *Experiment) Limits() report.Limits { return report.LimitsOf(e.Trust) }
 
 // Path is the results file of a trial.

@@ -405,12 +405,14 @@ func TestOtherTokenizer(t *testing.T) {
 	// Of prompts that are sent as they are, lengths were not wanted.
 	run.Prompts = result.PromptsVerbatim
 	for off, rows := range map[string][]result.Result{
-		"127 % more tokens than o200k_base in 2 requests":                 {counted(100, 227, 9), counted(1000, 2270, 9)},
-		"12 tokens more or fewer, at most 12 of one prompt, in 1 request": {counted(100, 112, 0), counted(1000, 1000, 0)},
+		"127 % more tokens than o200k_base in 2 requests": {counted(100, 227, 9), counted(1000, 2270, 9)},
+		"12 tokens more or fewer, at most 12 of one prompt, in 1 request": {
+			counted(100, 112, 0), counted(1000, 1000, 0)},
 	} {
 		s := summarise(t, run, warningsAlone(), rows...)
 		i := slices.IndexFunc(s.Warnings, func(w Warning) bool { return w.Code == warnPromptLength })
-		if i < 0 || !strings.HasPrefix(s.Warnings[i].Text, "the server counted "+off+". The prompts went out as they are") {
+		says := "the server counted " + off + ". The prompts went out as they are"
+		if i < 0 || !strings.HasPrefix(s.Warnings[i].Text, says) {
 			t.Errorf("%s: %+v", off, s.Warnings)
 		}
 	}

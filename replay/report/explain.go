@@ -88,8 +88,8 @@ func meaningOf(all []Definition, q string) *Explanation {
 	}
 	for _, c := range checkNames {
 		if c.code == q {
-			check := Definition{Name: c.code, Unit: "check", Definition: "One of the checks that a verdict is made of: " +
-				c.name + ". --details prints the figure beside its limit."}
+			check := Definition{Name: c.code, Unit: "check", Definition: "One of the checks that a verdict is made " +
+				"of: " + c.name + ". --details prints the figure beside its limit."}
 			return &Explanation{Definitions: []Definition{check}, Paths: []string{}}
 		}
 	}

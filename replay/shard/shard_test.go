@@ -396,7 +396,8 @@ func TestUnfinishedShard(t *testing.T) {
 	}
 	defer set.Close()
 	merged, err := set.Merge(filepath.Join(t.TempDir(), "r.parquet"))
-	if err != nil || len(set.Gaps()) != 3 || !strings.Contains(merged.EndedEarly, "shard 1/4 is missing") || !strings.Contains(merged.EndedEarly, "shard 2/4: it did not finish") {
+	if err != nil || len(set.Gaps()) != 3 || !strings.Contains(merged.EndedEarly, "shard 1/4 is missing") ||
+		!strings.Contains(merged.EndedEarly, "shard 2/4: it did not finish") {
 		t.Errorf("%v, gaps %q, ended early: %s", err, set.Gaps(), merged.EndedEarly)
 	}
 }
