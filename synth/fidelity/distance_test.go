@@ -164,8 +164,8 @@ func TestPairMatch(t *testing.T) {
 	tally := func(pairs []lengthPair) *signatureTally {
 		s := &signatureTally{requests: int64(len(pairs)), input: valueCounts{}, output: valueCounts{},
 			pairs: pairTally{limit: 1000, n: map[lengthPair]pairCount{}}}
-		for _, p := range pairs {
-			s.pairs.add(p, true)
+		for row, p := range pairs {
+			s.pairs.add(p, int64(row), true)
 			s.input[int64(p.in)]++
 			s.output[int64(p.out)]++
 		}
@@ -174,13 +174,14 @@ func TestPairMatch(t *testing.T) {
 	several := 0
 	for range 200 {
 		ref, cand := somePairs(rng), somePairs(rng)
-		classOf := func(p lengthPair) int { return alike(int64(p.out)) }
+		classes := newOutputClasses(tally(ref))
+		classOf := func(p lengthPair) int { return classes.class(int64(p.out)) }
 		var match, chance float64
-		var requests [alikeClasses]float64
+		var requests [2 * alikeClasses]float64
 		for _, p := range cand {
 			requests[classOf(p)]++
 		}
-		several += min(1, int(requests[alike(fewTokens+1)]))
+		several += min(1, int(requests[classes.class(fewTokens+1)]))
 		for _, p := range cand {
 			if slices.Contains(ref, p) {
 				match += 1 / float64(len(cand))
@@ -191,12 +192,13 @@ func TestPairMatch(t *testing.T) {
 				}
 			}
 		}
-		gotMatch, gotChance, of := pairMatch(tally(ref), tally(cand))
-		if of != int64(len(cand)) {
-			t.Fatal(of, "pairs")
+		bothAll, bothUnique := pairMatch(tally(ref), tally(cand))
+		all, unique := together(bothAll), together(bothUnique)
+		if all.of != int64(len(cand)) || unique.of != all.of {
+			t.Fatal(all.of, "pairs, unique ones of", unique.of)
 		}
-		near(t, "match", gotMatch[0], match)
-		near(t, "chance", gotChance[0], chance)
+		near(t, "match", all.found, match)
+		near(t, "chance", all.chance, chance)
 		match, chance = 0, 0
 		once := func(p lengthPair) bool {
 			n := 0
@@ -217,12 +219,25 @@ func TestPairMatch(t *testing.T) {
 				}
 			}
 		}
-		near(t, "unique match", gotMatch[1], match)
-		near(t, "unique chance", gotChance[1], chance)
+		near(t, "unique match", unique.found, match)
+		near(t, "unique chance", unique.chance, chance)
 	}
 	if several < 20 {
 		t.Errorf("%d of the lists have outputs that are not alike", several)
 	}
+}
+
+// together are rows of all kinds.
+func together(kinds []repeats) (all repeats) {
+	for _, r := range kinds {
+		all.of, all.partsOf = all.of+r.of, all.partsOf+r.partsOf
+	}
+	for _, r := range kinds {
+		share, partShare := float64(r.of)/float64(all.of), float64(r.partsOf)/float64(max(1, all.partsOf))
+		all.found, all.chance, all.inPart = all.found+share*r.found, all.chance+share*r.chance, all.inPart+share*r.inPart
+		all.parts += partShare * r.parts
+	}
+	return all
 }
 
 // Samples are even: with a fraction of the pairs and of the rows, the match,
@@ -240,7 +255,7 @@ func TestSamplesAreNear(t *testing.T) {
 			out.requests++
 			out.input[int64(p.in)]++
 			out.output[int64(p.out)]++
-			out.pairs.add(p, true)
+			out.pairs.add(p, row, true)
 			out.sample.add(sampledTuple{row: row, in: p.in, out: p.out})
 		}
 		return out
@@ -251,11 +266,17 @@ func TestSamplesAreNear(t *testing.T) {
 	if len(few.pairs.n) > 4000 || len(few.pairs.n) < 2000 || len(few.sample.rows) > 5000 || len(few.sample.rows) < 2500 {
 		t.Fatalf("%d pairs and %d rows are kept", len(few.pairs.n), len(few.sample.rows))
 	}
-	match, chance, _ := pairMatch(ref, cand)
+	kinds, _ := pairMatch(ref, cand)
+	whole := together(kinds)
 	for name, pair := range map[string][2]*signatureTally{"both": {few, half}, "reference": {few, cand}, "candidate": {ref, half}} {
-		m, c, of := pairMatch(pair[0], pair[1])
-		if of == 0 || math.Abs(m[0]-match[0]) > 0.03 || math.Abs(c[0]-chance[0]) > 0.03 || m == match {
-			t.Errorf("%s sampled: match %v and chance %v, of all %v and %v", name, m, c, match, chance)
+		kinds, _ := pairMatch(pair[0], pair[1])
+		got := together(kinds)
+		for what, values := range map[string][2]float64{"match": {got.found, whole.found},
+			"chance": {got.chance, whole.chance}, "match in a part": {got.inPart, whole.inPart},
+			"what parts share": {got.parts, whole.parts}} {
+			if got.of == 0 || math.Abs(values[0]-values[1]) > 0.03 || got.found == whole.found {
+				t.Errorf("%s sampled: %s %v, of all %v", name, what, values[0], values[1])
+			}
 		}
 	}
 	rho := func(s *signatureTally) float64 {

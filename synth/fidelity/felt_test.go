@@ -425,13 +425,138 @@ func TestCopiesAreFoundAndPartsAreNone(t *testing.T) {
 	}
 }
 
+// jobs are a third of all requests: a batch of one prompt, with texts of about the same length, that asks for answers of
+// 256 tokens. The others are conversations.
+func jobs(seed uint64, n int) []trace.Request {
+	rng, id := rand.New(rand.NewPCG(seed, 8)), seed<<32|1<<31
+	rows := problems(seed, n, false)
+	for i := n / 3; i < 2*n/3; i++ {
+		tokens := 1730 + int32(60*math.Exp(rng.NormFloat64()/2))
+		rows[i] = trace.Request{ArrivalNS: int64(i) * 1e9, InputTokens: tokens, OutputTokens: trace.Ptr[int32](256),
+			Blocks: []uint64{1, 2, 3}}
+		for len(rows[i].Blocks) < int(tokens+511)/512 {
+			id++
+			rows[i].Blocks = append(rows[i].Blocks, id)
+		}
+	}
+	return rows
+}
+
+// A batch of one answer length repeats inputs, and with them pairs and chains, in any two of its parts. That is no copy,
+// and copies beside it, or of it all, still are.
+func TestBatchesAreNoCopies(t *testing.T) {
+	meta := trace.Meta{BlockSize: 512, Convention: trace.PartialTail}
+	measured := func(ref, cand []trace.Request) comparison {
+		c := comparison{ref: tallyOf(t, signatureOf(t, meta, ref, Options{})),
+			cand: tallyOf(t, signatureOf(t, meta, cand, Options{}))}
+		c.pairs()
+		c.copies()
+		return c
+	}
+	distance := func(c comparison, name string) float64 { m, _ := c.f.Measure(name); return *m.Distance }
+	const n = 2000
+	names := []string{pairMatchName, uniquePairMatchName, chainNearName}
+
+	beyond := map[string]int{}
+	for seed := range uint64(8) {
+		c := measured(jobs(2*seed+1, n), jobs(2*seed+2, n))
+		for _, name := range names {
+			if distance(c, name) > DefaultThresholds(n)[name] {
+				beyond[name]++
+			}
+		}
+	}
+	for name, times := range beyond {
+		if times > 1 { // chance gives what it gives once in a hundred times
+			t.Errorf("%s is beyond its limit in %d of 8 other batches", name, times)
+		}
+	}
+
+	ref := jobs(1, n)
+	for _, copied := range []int{n / 20, n / 4, n} {
+		c := measured(ref, withCopies(jobs(2, n), ref, 0, copied, 0))
+		if of := distance(c, pairMatchName); of < 0.5*float64(copied)/n || of > 1.5*float64(copied)/n {
+			t.Errorf("of %d copied requests in %d the share found is %.3f", copied, n, of)
+		}
+		if distance(c, chainExactName) == 0 || distance(c, chainNearName) < DefaultThresholds(n)[chainNearName] {
+			t.Errorf("%d copied requests in %d have no chains of the trace", copied, n)
+		}
+	}
+}
+
+// What parts of a trace have in common is chance, and what a candidate has more of is not. Without parts, or where
+// dealing gives as much, dealing decides.
+func TestRepeatsBeyondChance(t *testing.T) {
+	for name, c := range map[string]struct {
+		r    repeats
+		want float64
+	}{
+		"nothing found":              {repeats{of: 1000, parts: 0.1, partsOf: 1000}, 0},
+		"as much as dealt":           {repeats{found: 0.1, chance: 0.1, of: 1000}, 0},
+		"more than dealt":            {repeats{found: 0.2, chance: 0.1, of: 1000}, 0.1},
+		"parts repeat as much":       {repeats{found: 0.2, chance: 0.05, of: 1000, inPart: 0.12, parts: 0.12, partsOf: 1000}, 0},
+		"parts repeat more":          {repeats{found: 0.2, chance: 0.05, of: 1000, inPart: 0.12, parts: 0.2, partsOf: 1000}, 0},
+		"parts repeat less":          {repeats{found: 0.4, chance: 0.05, of: 1000, inPart: 0.25, parts: 0.1, partsOf: 1000}, 0.3},
+		"parts repeat by dealing":    {repeats{found: 0.4, chance: 0.1, of: 1000, inPart: 0.2, parts: 0.05, partsOf: 1000}, 0.3},
+		"too few to tell from parts": {repeats{found: 0.4, chance: 0.05, of: 20, inPart: 0.25, parts: 0.2, partsOf: 20}, 0},
+		"a copy of all":              {repeats{found: 1, chance: 0.05, of: 1000, inPart: 0.55, parts: 0.1, partsOf: 1000}, 0.9},
+	} {
+		if got := c.r.above(); math.Abs(got-c.want) > 1e-9 {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+// Conversations are in one part as a whole, whether the source names them or not, and prompts that share no more than
+// their beginning are not.
+func TestPartsHaveWholeConversations(t *testing.T) {
+	rows := problems(1, 10*partRows, false)
+	for i := range rows {
+		rows[i].OutputTokens = trace.Ptr[int32](20) // of which the next turn holds all
+	}
+	for _, sessions := range []string{"", sourceSessions} {
+		meta := trace.Meta{BlockSize: 512, Convention: trace.PartialTail, Sessions: sessions}
+		for i := range rows {
+			if rows[i].Session = nil; sessions != "" {
+				rows[i].Session = trace.Ptr(int64(i / 10))
+			}
+		}
+		list, first := tallyOf(t, signatureOf(t, meta, rows, Options{})).kept.firstPart(), 0
+		for i := range list {
+			if list[i] != list[i/10*10] {
+				t.Fatalf("%q: row %d is in another part than the conversation that it belongs to", sessions, i)
+			}
+			if list[i] {
+				first++
+			}
+		}
+		if first < 3*partRows || first > 7*partRows {
+			t.Errorf("%q: the first part has %d of %d rows", sessions, first, len(list))
+		}
+	}
+
+	batch := jobs(1, 30*partRows)[10*partRows : 20*partRows]
+	list := tallyOf(t, signatureOf(t, trace.Meta{BlockSize: 512, Convention: trace.PartialTail}, batch,
+		Options{})).kept.firstPart()
+	moved := 0
+	for i := range list {
+		if list[i] != inFirstPart(int64(i)) {
+			moved++
+		}
+	}
+	if moved > len(list)/20 {
+		t.Errorf("%d of %d requests of a batch follow another", moved, len(list))
+	}
+}
+
 // Outputs of one order are dealt among themselves.
 func TestOutputsAlike(t *testing.T) {
+	plain := outputClasses{}
 	for _, c := range []struct {
 		a, b  int64
 		alike bool
 	}{{-1, 1, true}, {1, 7, true}, {7, 8, false}, {8, 31, true}, {31, 32, false}, {32, 127, true}} {
-		if got := alike(c.a) == alike(c.b); got != c.alike {
+		if got := plain.class(c.a) == plain.class(c.b); got != c.alike {
 			t.Errorf("%d and %d tokens are alike: %v", c.a, c.b, got)
 		}
 	}
@@ -444,7 +569,7 @@ func TestOutputsAlike(t *testing.T) {
 	for _, output := range outputs {
 		counts[int64(output)]++
 	}
-	moved, now := 0, dealt(outputs, rand.New(rand.NewPCG(1, 1)))
+	moved, now := 0, plain.dealt(outputs, rand.New(rand.NewPCG(1, 1)))
 	for i, output := range now {
 		if outputs[i] < 100 != (output < 100) {
 			t.Fatalf("%d tokens are dealt to a request with %d", output, outputs[i])
@@ -483,14 +608,14 @@ func TestDriftIsNotLinkage(t *testing.T) {
 	var apart float64
 	const pairs = 10
 	for seed := range uint64(pairs) {
-		found, chance := linked(kept(grown(2*seed)), kept(grown(2*seed+1)))
-		apart += (found - chance) / pairs
+		other := linked(kept(grown(2*seed)), kept(grown(2*seed+1)))
+		apart += (other.found - other.chance) / pairs
 	}
 	if math.Abs(apart) > 0.01 {
 		t.Errorf("unrelated traffic is linked by %.3f", apart)
 	}
-	if found, chance := linked(kept(grown(1)), kept(grown(1))); found-chance < 0.5 {
-		t.Errorf("a copy is linked by %.3f", found-chance)
+	if same := linked(kept(grown(1)), kept(grown(1))); same.found-same.chance < 0.5 {
+		t.Errorf("a copy is linked by %.3f", same.found-same.chance)
 	}
 }
 
@@ -527,13 +652,13 @@ func TestCopiesAreWhatPlainLoopsFind(t *testing.T) {
 			chance += at(-41)
 		}
 	}
-	gotFound, gotChance := linked(a, b)
-	near(t, "linkage", gotFound, found/float64(b.counted()))
-	near(t, "chance", gotChance, chance/float64(b.counted()))
-	if gotFound < 1.3*gotChance || gotChance == 0 {
-		t.Errorf("linkage %v and chance %v tell nothing", gotFound, gotChance)
+	got := linked(a, b)
+	near(t, "linkage", got.found, found/float64(b.counted()))
+	near(t, "chance", got.chance, chance/float64(b.counted()))
+	if got.found < 1.3*got.chance || got.chance == 0 {
+		t.Errorf("linkage %v and chance %v tell nothing", got.found, got.chance)
 	}
-	index := newChainIndex(a)
+	index := newChainIndex(a, a.chains(true))
 	for _, tolerance := range []float64{0, 0.05} {
 		n := 0
 		for _, chain := range b.chains(false) {

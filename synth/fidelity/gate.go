@@ -155,11 +155,10 @@ var catalogue = []measureAbout{
 	{linkageName, "share of requests with one of the reference's within 20 places and 5 % of both lengths, beyond " +
 		"the share at a 25th of the requests, 41 to 200 places, from there",
 		"share away from there; share found", asPercent, 0.05, 0.03, true},
-	{chainExactName, "share of chains of three turns whose six lengths equal one of the reference's, beyond " +
-		"what chance and three of its standard deviations give",
+	{chainExactName, "share of chains of three turns whose six lengths equal one of the reference's, beyond chance",
 		"share by chance; share found", asPercent, 0, 0, true},
 	{chainNearName, "share of chains of three turns whose six lengths are within 5 % of one's of the reference, " +
-		"beyond what chance gives",
+		"beyond chance",
 		"share by chance; share found", asPercent, 0.005, 0, true},
 	{"requests", "difference of the number of requests, over the reference's", "requests", asCount, noLimit, 0, false},
 	{"input_tokens", "difference of all input tokens, over the reference's", "tokens", asCount, noLimit, 0, false},

@@ -115,3 +115,21 @@ func (k *keptRows) sessionsBy(source bool) []int32 {
 	}
 	return list
 }
+
+// firstPart tells of each row whether it is in the first of two parts of the trace, which have whole conversations: of
+// the source where it names them, or else of requests that each hold the prompt and the answer before.
+func (k *keptRows) firstPart() []bool {
+	list, began := make([]bool, len(k.at)), map[int64]bool{}
+	for row := range k.at {
+		list[row] = inFirstPart(int64(row))
+		if of := k.source[row]; of != noSession {
+			if _, known := began[of]; !known {
+				began[of] = list[row]
+			}
+			list[row] = began[of]
+		} else if p := k.parent[row]; p >= 0 && k.in[row] >= k.in[p]+max(0, k.out[p]) {
+			list[row] = list[p]
+		}
+	}
+	return list
+}

@@ -453,7 +453,7 @@ func (p *signaturePass) addRow(r *trace.Request) error {
 		}
 		p.inferred.add(int64(linked), r.ArrivalNS, parent, counted)
 	}
-	p.pairs.add(lengthPair{r.InputTokens, r.OutputOr(-1)}, counted)
+	p.pairs.add(lengthPair{r.InputTokens, r.OutputOr(-1)}, p.row, counted)
 	if counted {
 		if err := p.count(r, p.row, hit); err != nil {
 			return err

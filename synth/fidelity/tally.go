@@ -221,8 +221,17 @@ func inSample(hash uint64, shift uint) bool { return shift == 0 || hash>>(64-shi
 
 func (p lengthPair) hash() uint64 { return scatter(uint64(uint32(p.in))<<32 | uint64(uint32(p.out))) }
 
-// A pairCount says how many requests have a pair of lengths: all, and those that count.
-type pairCount struct{ all, counted int64 }
+// A pairCount says how many requests have a pair of lengths: all, those that count, and those in the first part.
+type pairCount struct{ all, counted, first int64 }
+
+func (n pairCount) parts() [2]int64 { return [2]int64{n.first, n.all - n.first} }
+
+// partRows is of how many rows a stretch is that belongs to one part of a trace as a whole: requests sent again
+// follow soon, and would be what the parts have in common.
+const partRows = 32
+
+// inFirstPart tells to which of two parts a row belongs, which are alike over any longer time.
+func inFirstPart(row int64) bool { return row/partRows%2 == 0 }
 
 // A pairTally counts distinct pairs of lengths, those of the history too. Above limit pairs it keeps those whose hash
 // begins with shift zero bits, and gives up half of them as often as needed.
@@ -232,12 +241,15 @@ type pairTally struct {
 	n     map[lengthPair]pairCount
 }
 
-func (c *pairTally) add(p lengthPair, counted bool) {
+func (c *pairTally) add(p lengthPair, row int64, counted bool) {
 	if !inSample(p.hash(), c.shift) {
 		return
 	}
 	n := c.n[p]
 	n.all++
+	if inFirstPart(row) {
+		n.first++
+	}
 	if counted {
 		n.counted++
 	}
