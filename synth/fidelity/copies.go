@@ -124,8 +124,8 @@ func (r repeats) above() float64 {
 	return r.aboveParts()
 }
 
-// aboveAny is the same, where one row is a finding if dealing repeats nothing, and else what three standard deviations of
-// it do not give.
+// aboveAny is the same, where one row is a finding if dealing repeats nothing, and else what three standard deviations
+// of it do not give.
 func (r repeats) aboveAny() float64 {
 	switch noise := 3 * math.Sqrt(r.chance*(1-r.chance)/float64(max(1, r.of))); {
 	case r.chanceIsMore():
@@ -152,15 +152,15 @@ func (r repeats) chanceIsMore() bool {
 	return r.found > 0 && isMore(r.parts, r.partsOf, r.chance*r.inPart/r.found)
 }
 
-// isMore tells whether a share of so many rows is a finding beside what chance gives. A deviation is that of the arcsine
-// of a share's root, which is about the same for small shares and large ones.
+// isMore tells whether a share of so many rows is a finding beside what chance gives. A deviation is that of the
+// arcsine of a share's root, which is about the same for small shares and large ones.
 func isMore(found float64, of int64, chance float64) bool {
 	angle := func(share float64) float64 { return math.Asin(math.Sqrt(min(share, 1))) }
 	return of > 0 && angle(found)-angle(chance) > findingDeviations/(2*math.Sqrt(float64(of)))
 }
 
-// Outputs are alike by half the bits of their lengths: up to 7 tokens, 8 to 31 and so on by fours. Dealt within a class,
-// they still go with requests of their kind, such as verdicts of a few tokens with long answers, and no longer with one
+// Outputs are alike by half the bits of their lengths: up to 7 tokens, 8 to 31 and so on by fours. Dealt within a
+// class, they still go with requests of their kind, such as verdicts of a few tokens with long answers, and no longer with one
 // request. Common ones, that one in commonOneIn requests of the reference has, are alike among themselves: a batch has
 // such, and its rows are judged apart from the others.
 const (
