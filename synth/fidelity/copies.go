@@ -318,34 +318,67 @@ func linkAway(n int) int { return max(2*linkReach+1, min(n/25, mostLinkAway)) }
 // linked is what an outsider finds who knows when a request came, to 20 places in the
 // order, and its lengths to 5 %: the share of the candidate's rows with such a row of the
 // reference, and by chance, which is the same away from there, before and after, or inside an end of the trace.
+// Parts of the reference take turns, so that where many alike came at a time, as in a burst of one job, each part finds
+// the other there.
 func linked(ref, cand *keptRows) repeats {
 	n, m := cand.counted(), ref.counted()
-	var found, chance float64
-	hit := func(row, place int) float64 {
-		in, out := cand.in[cand.from+row], cand.out[cand.from+row]
+	first := ref.firstPart(func(row int64) bool { return scatter(uint64(row))&1 == 0 })[ref.from:]
+	near := func(in, out int32, place int) (inFirst, inSecond bool) {
 		for i := max(0, place-linkReach); i < min(m, place+linkReach+1); i++ {
 			if inTolerance(in, ref.in[ref.from+i], lengthTolerance) &&
 				inTolerance(out, ref.out[ref.from+i], lengthTolerance) {
-				return 1
+				inFirst, inSecond = inFirst || first[i], inSecond || !first[i]
 			}
 		}
-		return 0
+		return inFirst, inSecond
 	}
+	var found, inParts, away trueCount
 	for row := range n {
-		place := row * m / n
-		found += hit(row, place)
+		in, out, place := cand.in[cand.from+row], cand.out[cand.from+row], row*m/n
+		inFirst, inSecond := near(in, out, place)
+		found.add(inFirst || inSecond)
+		inParts.add(inFirst, inSecond)
+
 		before, after := place-linkAway(m), place+linkAway(m)
-		switch {
-		case before < linkReach:
-			chance += 2 * hit(row, after)
-		case after+linkReach >= m:
-			chance += 2 * hit(row, before)
-		default:
-			chance += hit(row, before) + hit(row, after)
+		if before < linkReach {
+			before = after
+		} else if after+linkReach >= m {
+			after = before
+		}
+		for _, elsewhere := range [...]int{before, after} {
+			inFirst, inSecond := near(in, out, elsewhere)
+			away.add(inFirst || inSecond)
 		}
 	}
-	return repeats{found: found / float64(n), chance: chance / float64(2*n), of: int64(n)}
+
+	var firstInSecond, secondInFirst trueCount
+	for row := range m {
+		inFirst, inSecond := near(ref.in[ref.from+row], ref.out[ref.from+row], row)
+		if first[row] {
+			firstInSecond.add(inSecond)
+		} else {
+			secondInFirst.add(inFirst)
+		}
+	}
+	r := repeats{found: found.share(), chance: away.share(), of: int64(n), inPart: inParts.share()}
+	if firstInSecond.of > 0 && secondInFirst.of > 0 {
+		r.partsOf, r.parts = int64(m), (firstInSecond.share()+secondInFirst.share())/2
+	}
+	return r
 }
+
+// A trueCount counts what is true of how many.
+type trueCount struct{ n, of int }
+
+func (c *trueCount) add(list ...bool) {
+	for _, is := range list {
+		if c.of++; is {
+			c.n++
+		}
+	}
+}
+
+func (c *trueCount) share() float64 { return float64(c.n) / float64(max(1, c.of)) }
 
 // A chainSearch finds chains of three turns of a candidate in a reference.
 type chainSearch struct {
@@ -361,7 +394,7 @@ func newChainSearch(ref, cand *signatureTally) *chainSearch {
 	s := &chainSearch{refRows: ref.kept, candRows: cand.kept, classes: newOutputClasses(ref),
 		ref: ref.kept.chains(true), cand: cand.kept.chains(false)}
 	s.index = newChainIndex(ref.kept, s.ref)
-	first := ref.kept.firstPart()
+	first := ref.kept.firstPart(inFirstPart)
 	for _, chain := range s.ref {
 		part := 1
 		if first[chain[2]] {

@@ -116,12 +116,13 @@ func (k *keptRows) sessionsBy(source bool) []int32 {
 	return list
 }
 
-// firstPart tells of each row whether it is in the first of two parts of the trace, which have whole conversations: of
-// the source where it names them, or else of requests that each hold the prompt and the answer before.
-func (k *keptRows) firstPart() []bool {
+// firstPart tells of each row whether it is in the first of two parts of the trace. Conversations are in the part of
+// their first row: those of the source where it names them, or else requests that each hold the prompt and the answer
+// before.
+func (k *keptRows) firstPart(isFirst func(row int64) bool) []bool {
 	list, began := make([]bool, len(k.at)), map[int64]bool{}
 	for row := range k.at {
-		list[row] = inFirstPart(int64(row))
+		list[row] = isFirst(int64(row))
 		if of := k.source[row]; of != noSession {
 			if _, known := began[of]; !known {
 				began[of] = list[row]

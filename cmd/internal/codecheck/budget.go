@@ -21,7 +21,7 @@ var budgets = map[string]int{
 	"datasets":  28_750,
 	"examples":  1_000,
 	"replay":    63_335,
-	"synth":     16_470,
+	"synth":     16_510,
 	"trace":     34_850,
 }
 
