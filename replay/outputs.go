@@ -16,8 +16,18 @@ type Outputs struct {
 	text    string
 	lengths arrival.LengthSpec
 	bound   int32 // tokens, within which the server ends by itself; 0 where lengths are drawn
-	every   bool
+	Of      Reach
 }
+
+// A Reach says which requests get a length.
+type Reach int
+
+// Values of Reach.
+const (
+	OfUnknown   Reach = iota // those that have none
+	OfUnbounded              // those that have neither a length nor a bound of their own
+	OfEvery
+)
 
 // boundedByServer begins the text of Outputs that leave the length to the server.
 const boundedByServer = "server:"
@@ -54,19 +64,16 @@ func (o Outputs) Given() bool { return o.text != "" }
 // ByServer tells whether the server decides how long its answers are.
 func (o Outputs) ByServer() bool { return o.bound > 0 }
 
-// OfEvery are the same lengths, in place of known ones too.
-func (o Outputs) OfEvery() Outputs {
-	o.every = true
-	return o
+// Replace tells whether a request gets a length, by the length and the bound that it has.
+func (o Outputs) Replace(output, most *int32) bool {
+	return o.Of == OfEvery || output == nil && (most == nil || o.Of == OfUnknown)
 }
 
-// Every tells whether the lengths are also in place of known ones.
-func (o Outputs) Every() bool { return o.every }
-
-// Fill reads rows of src, from its row 0 on, with the lengths in place of unknown ones, or of all. Which
+// Fill reads rows of src, from its row 0 on, with the lengths in place of those that are to be replaced. Which
 // length a row gets depends on the seed and on its number alone, so that every part and shard
-// of a workload has the same. Where the server decides, OutputTokens stay nil, and MaxTokens
-// are at most the bound.
+// of a workload has the same. MaxTokens is the same length, so that it is asked for in place of what a recorded
+// body asks. Where the server decides, OutputTokens are nil, and MaxTokens are the bound, or less where a row that
+// keeps its own asks for less.
 func (o Outputs) Fill(src trace.Reader[trace.Request], seed uint64) trace.Reader[trace.Request] {
 	if !o.Given() {
 		return src
@@ -88,18 +95,17 @@ func (f *outputFill) Read(rows []trace.Request) (int, error) {
 	n, err := f.src.Read(rows)
 	for i := range rows[:n] {
 		r := &rows[i]
-		if f.o.every {
-			r.OutputTokens = nil
-		}
 		switch {
-		case r.OutputTokens != nil:
+		case !f.o.Replace(r.OutputTokens, r.MaxTokens):
 		case f.o.ByServer():
-			if r.MaxTokens == nil || *r.MaxTokens > f.o.bound {
+			r.OutputTokens = nil
+			if r.MaxTokens == nil || *r.MaxTokens > f.o.bound || f.o.Of == OfEvery {
 				r.MaxTokens = trace.Ptr(f.o.bound)
 			}
 		default:
 			lengths := f.o.lengths.New(rand.New(rand.NewPCG(f.seed^outputStream, f.row+uint64(i))))
-			r.OutputTokens = trace.Ptr(lengths.Draw())
+			length := lengths.Draw()
+			r.OutputTokens, r.MaxTokens = &length, &length
 		}
 	}
 	f.row += uint64(n)

@@ -222,6 +222,23 @@ func TestLoadByName(t *testing.T) {
 			t.Errorf("%s: bounds of %v tokens, want %v", file, bounds, want)
 		}
 	}
+	// A flag that was typed wins over the bounds and the lengths of the file.
+	writeFiles(t, map[string]string{"bounds.jsonl": `{"messages":[{"role":"user","content":"one"}],"max_tokens":2000}` +
+		"\n" + `{"messages":[{"role":"user","content":"two"}],"max_completion_tokens":9,"top_p":0.5}` + "\n" +
+		`{"messages":[{"role":"user","content":"three"}],"top_p":0.5}` + "\n"})
+	for line, want := range map[string][]int{
+		"bounds.jsonl": {9, 1024, 2000}, "bounds.jsonl --output-tokens 6": {6, 6, 6},
+		"bounds.jsonl --output-tokens server:50":             {50, 50, 50},
+		"bounds.jsonl --output-tokens 6 --force-output=true": {6, 6, 6}, "vllm.jsonl --output-tokens 6": {6, 6},
+	} {
+		var bounds []int
+		for _, b := range wired(t, line+" --rate constant:50") {
+			bounds = append(bounds, max(b.MaxTokens, b.MaxCompletion))
+		}
+		if slices.Sort(bounds); !slices.Equal(bounds, want) {
+			t.Errorf("%s: bounds of %v tokens, want %v", line, bounds, want)
+		}
+	}
 	left, err := os.ReadDir(".")
 	if err != nil {
 		t.Fatal(err)

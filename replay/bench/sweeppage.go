@@ -371,12 +371,15 @@ func (r *SweepResult) mainPlot() *doc.Plot {
 			out.Marks = append(out.Marks, limits...)
 		}
 	}
-	for _, s := range out.Series {
-		if len(s.X) > 0 {
-			return &out
-		}
+	return drawn(&out)
+}
+
+// drawn is a plot that has anything to show, else nil.
+func drawn(p *doc.Plot) *doc.Plot {
+	if !slices.ContainsFunc(p.Series, func(s doc.Series) bool { return len(s.X) > 0 }) {
+		return nil
 	}
-	return nil
+	return p
 }
 
 // sessionPlot is the time of sessions over load, with the limits of the contract on it.
@@ -401,12 +404,7 @@ func (r *SweepResult) sessionPlot() *doc.Plot {
 			break
 		}
 	}
-	for _, s := range out.Series {
-		if len(s.X) > 0 {
-			return &out
-		}
-	}
-	return nil
+	return drawn(&out)
 }
 
 func (r *SweepResult) ttft() doc.Plot {

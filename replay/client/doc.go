@@ -3,7 +3,7 @@
 //
 //  1. [New] makes an [HTTP] from its [Options]: which servers, which API, and what every
 //     header and body holds. [HTTP.Probe] asks the servers for their model, and
-//     [HTTP.Calibrate] for the number of tokens that their template adds to a prompt.
+//     [HTTP.CalibrateAPI] for the number of tokens that their template adds to a prompt.
 //  2. [HTTP.Prepare] makes a row's prompt ahead of its time, chooses the server and
 //     encodes the whole request.
 //  3. [HTTP.Launch] writes the request when it is due, on a connection that was dialled

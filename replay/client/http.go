@@ -39,7 +39,7 @@ type Options struct {
 	Model   string   // as the servers call it; when empty, [HTTP.Probe] asks them
 
 	// TemplateTokens is what the servers' template adds to a prompt, in place of what
-	// [HTTP.Calibrate] measures; nil where it is to be measured.
+	// [HTTP.CalibrateAPI] measures; nil where it is to be measured.
 	TemplateTokens *int
 	// TemplateBefore is how many of these stand before a prompt; nil where
 	// [HTTP.TemplateParts] is to tell.

@@ -116,30 +116,31 @@ func (h *HTTP) prepare(id int64, round int32, row *trace.Request, p result.Promp
 	return c, h.encode(c, &req)
 }
 
-// asRecorded gives a request what the source's had beside its input: all members of its body,
-// in place of any that are made, or, where the body is not known, its bound if it had one. The
-// fields that are added to every request stand above them.
+// asRecorded gives a request what the source's had beside its input: all members of its body, in place of any that
+// are made, or, where the body is not known, its bound if it had one. The bound is the row's: a length that is forced, or
+// that the user gave in place of the source's, stands above the body's. The fields that are added to every request stand
+// above all of them.
 func asRecorded(req *openai.Request, row *trace.Request, fields []byte) error {
-	switch {
-	case fields != nil:
-		recorded, err := openai.ParseExtra(fields)
-		if err != nil {
+	var recorded openai.Extra
+	if fields != nil {
+		var err error
+		if recorded, err = openai.ParseExtra(fields); err != nil {
 			return errors.New("the members of the recorded body are no JSON object, or have its input")
 		}
-		req.Extra = recorded.With(req.Extra)
 		req.Temperature = nil
-		switch bounded := hasAny(&recorded, otherBounds); {
-		case req.MinTokens != nil: // the length was asked to be forced
-		case bounded || row.OutputTokens != nil || row.MaxTokens == nil:
-			req.MaxTokens = nil
-		} // else the bound is the user's, who gave one for what has neither
-	case req.MinTokens != nil:
-	case row.MaxTokens != nil:
+	}
+	switch {
+	case req.MinTokens != nil: // the length was asked to be forced
+		recorded = recorded.Unbounded()
+	case row.MaxTokens != nil && recorded.MaxTokens() != int(*row.MaxTokens):
 		most := int(*row.MaxTokens)
-		req.MaxTokens = &most
+		req.MaxTokens, recorded = &most, recorded.Unbounded()
+	case fields != nil:
+		req.MaxTokens = nil // in the body, if it has any
 	case row.OutputTokens == nil:
 		return errNoOutputLength
 	}
+	req.Extra = recorded.With(req.Extra)
 	return nil
 }
 
@@ -236,8 +237,7 @@ func (h *HTTP) encode(c *httpCall, req *openai.Request) (err error) {
 // Fields with which a user bounds answers otherwise than by their length, has several made of
 // which one comes, or adds to a prompt what is not in the request.
 var (
-	otherBounds = []string{"max_tokens", "max_completion_tokens", "max_output_tokens", "max_new_tokens",
-		"n_predict", "best_of"}
+	otherBounds  = append([]string{"best_of"}, openai.Bounds...)
 	otherPrompts = []string{"previous_response_id", "conversation", "prompt_id", "messages", "input"}
 )
 

@@ -10,7 +10,6 @@ import (
 	"reprise/replay/client/internal/h1"
 	"reprise/replay/openai"
 	"reprise/replay/result"
-	"reprise/trace"
 )
 
 // Probe asks the servers for their model, at /v1/models, unless one was given, and
@@ -55,21 +54,15 @@ func (h *HTTP) fromServer(i int, err error) error {
 	return err
 }
 
-// Calibrate measures how many tokens the servers add to a prompt, by their chat
-// template or as a beginning of text: it sends a prompt of one token, as the text word
-// or as id where token ids are sent, and returns the servers' own count less one. All
-// must add the same, unless [Options] says how many. [HTTP.Describe] records it. With [result.APIAuto] it is that of a
-// chat; see [HTTP.CalibrateAPI].
-func (h *HTTP) Calibrate(ctx context.Context, word string, id uint32) (overhead int, err error) {
-	return h.CalibrateAPI(ctx, apiOf(h.opt.API, &trace.Request{}), word, id)
-}
-
 // mostTemplate is how many tokens a template may add to a prompt.
 const mostTemplate = 1 << 16
 
-// CalibrateAPI is Calibrate for one of the APIs. A server that refuses stream_options
-// in its request is asked without them, and so is every server from then on in this
-// API. [ErrUncounted] says that none of the servers counts prompt tokens; requests can
+// CalibrateAPI measures how many tokens the servers add to a prompt in one of the APIs, by their chat
+// template or as a beginning of text: it sends a prompt of one token, as the text word
+// or as id where token ids are sent, and returns the servers' own count less one. All
+// must add the same, unless [Options] says how many. [HTTP.Describe] records it.
+// A server that refuses stream_options in its request is asked without them, and so is every server
+// from then on in this API. [ErrUncounted] says that none of the servers counts prompt tokens; requests can
 // be sent all the same, and [HTTP.Describe] records that the overhead is not known.
 func (h *HTTP) CalibrateAPI(ctx context.Context, api, word string, id uint32) (overhead int, err error) {
 	first := -1 // that counts
@@ -139,7 +132,7 @@ func (h *HTTP) Count(ctx context.Context, api, text string) (tokens int, err err
 var ErrUncounted = errors.New("client: the server does not count prompt tokens")
 
 // CalibrateTurn measures how many tokens a chat template adds with a reply and
-// the message that follows it, at the first server. [HTTP.Calibrate] goes before. It
+// the message that follows it, at the first server. [HTTP.CalibrateAPI] goes before. It
 // sends three messages of one word each, and is 0 where prompts are no chats.
 func (h *HTTP) CalibrateTurn(ctx context.Context, word string) (overhead int, err error) {
 	api := h.opt.API

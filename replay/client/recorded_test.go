@@ -58,6 +58,7 @@ func extraOf(t *testing.T, text string) openai.Extra {
 func TestRecordedBodies(t *testing.T) {
 	const all = `{"tool_choice":"required","response_format":{"type":"json_object"},"stop":["\n"],"max_tokens":77,"temperature":0.25,"top_p":0.9,"n":1,"logit_bias":null,"vendor":{"x":[1.50]}}`
 	row := trace.Request{InputTokens: 9, OutputTokens: trace.Ptr[int32](5), MaxTokens: trace.Ptr[int32](77), Temperature: trace.Ptr[float32](0.25)}
+	short := trace.Request{InputTokens: 9, OutputTokens: trace.Ptr[int32](5)}
 	for name, c := range map[string]struct {
 		o      Options
 		fields string
@@ -65,13 +66,15 @@ func TestRecordedBodies(t *testing.T) {
 		want   string // beside model, messages, tools, stream and stream_options
 	}{
 		"all of it":                   {Options{}, all, row, all},
-		"no bound":                    {Options{}, `{"top_k":3}`, row, `{"top_k":3}`},
-		"no other member":             {Options{}, `{}`, row, `{}`},
+		"a bound beside the body":     {Options{}, `{"top_k":3}`, row, `{"top_k":3,"max_tokens":77}`},
+		"a bound in place of another": {Options{}, `{"max_tokens":9,"n_predict":8}`, row, `{"max_tokens":77}`},
+		"the same under another name": {Options{}, `{"max_completion_tokens":77}`, row, `{"max_completion_tokens":77}`},
+		"no other member":             {Options{}, `{}`, short, `{}`},
 		"an output of unknown length": {Options{}, `{"stop":"x"}`, trace.Request{InputTokens: 9}, `{"stop":"x"}`},
 		"extra fields stand above":    {Options{Extra: extraOf(t, `{"max_tokens":8,"seed":1}`)}, `{"max_tokens":77,"top_p":1}`, row, `{"max_tokens":8,"seed":1,"top_p":1}`},
-		"lengths that are forced":     {Options{ForceOutput: true}, `{"top_p":1}`, row, `{"top_p":1,"max_tokens":5,"min_tokens":5,"ignore_eos":true}`},
+		"lengths that are forced":     {Options{ForceOutput: true}, `{"top_p":1,"max_tokens":9}`, row, `{"top_p":1,"max_tokens":5,"min_tokens":5,"ignore_eos":true}`},
 		"an unknown body":             {Options{}, "", row, `{"max_tokens":77,"temperature":0.25}`},
-		"an unknown body, no bound":   {Options{}, "", trace.Request{InputTokens: 9, OutputTokens: trace.Ptr[int32](5)}, `{"max_tokens":5}`},
+		"an unknown body, no bound":   {Options{}, "", short, `{"max_tokens":5}`},
 	} {
 		body := sentBody(t, c.o, c.row, recordedBody{fields: c.fields})
 		for _, kept := range []string{"messages", "tools", "model", "stream"} {

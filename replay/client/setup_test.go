@@ -12,7 +12,13 @@ import (
 
 	"reprise/replay/openai"
 	"reprise/replay/result"
+	"reprise/trace"
 )
+
+// Calibrate is [HTTP.CalibrateAPI] for the API of the endpoint.
+func (h *HTTP) Calibrate(ctx context.Context, word string, id uint32) (overhead int, err error) {
+	return h.CalibrateAPI(ctx, apiOf(h.opt.API, &trace.Request{}), word, id)
+}
 
 // A refusing server answers some paths, and says why it refuses the others.
 type refusing struct {

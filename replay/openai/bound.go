@@ -3,6 +3,8 @@ package openai
 import (
 	"encoding/json"
 	"errors"
+	"maps"
+	"slices"
 	"strconv"
 	"sync/atomic"
 )
@@ -49,15 +51,31 @@ func BoundOf(tokens int, request int) Bound {
 	}
 }
 
+// Bounds are the fields of APIs and engines that say how many tokens an answer may have at most.
+var Bounds = []string{"max_tokens", "max_completion_tokens", "max_output_tokens", "max_new_tokens", "n_predict"}
+
+// MaxTokens is how many tokens the fields let an answer have at most; 0 is not known.
+func (e Extra) MaxTokens() (tokens int) {
+	for _, name := range Bounds {
+		tokens = max(tokens, e.natural(name))
+	}
+	return tokens
+}
+
+// Unbounded returns e without the fields that bound an answer, so that the request's own MaxTokens does.
+func (e Extra) Unbounded() Extra {
+	fields := maps.Clone(e.fields)
+	maps.DeleteFunc(fields, func(name string, _ json.RawMessage) bool { return slices.Contains(Bounds, name) })
+	left, _ := newExtra(fields) // of values that were valid
+	return left
+}
+
 // Asked is how many tokens a request asks for at most, of all its answers together; 0 is not
 // known.
 func (r *Request) Asked() int {
-	tokens := 0
+	tokens := r.Extra.MaxTokens()
 	if r.MaxTokens != nil {
-		tokens = *r.MaxTokens
-	}
-	for _, name := range []string{"max_tokens", "max_completion_tokens", "max_output_tokens"} {
-		tokens = max(tokens, r.Extra.natural(name))
+		tokens = max(tokens, *r.MaxTokens)
 	}
 	return min(tokens, 1<<30) * min(max(r.Extra.natural("n"), 1), maxChoices)
 }

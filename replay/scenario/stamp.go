@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -72,12 +73,12 @@ func (s *Scenario) Stamp(run *result.Run, results trace.Reader[result.Result]) e
 		broke(ruleWhole, "a run to its end", "it ended early (%s)", run.EndedEarly)
 	}
 	if p := run.Sessions; p != nil && p.Live > 0 && p.Counts != nil && run.EndedEarly == "" {
-		l := p.Counts.LiveTrees
+		l := cmp.Or(p.Counts.LiveTrees, &result.LiveTrees{})
 		duration := run.Plan.DurationNS
 		switch {
-		case l == nil || l.Min < int64(p.Live):
+		case l.Min < int64(p.Live):
 			broke(ruleSessions, doc.Many(int64(p.Live), "live session")+" at every instant",
-				"%d at the least", deref(l).Min)
+				"%d at the least", l.Min)
 		case duration > 0 && l.ToNS < duration:
 			broke(ruleSessions, doc.Many(int64(p.Live), "live session")+" until the time is over",
 				"none was left to start after %v", time.Duration(l.ToNS).Round(time.Second))
@@ -102,13 +103,6 @@ func (s *Scenario) Stamp(run *result.Run, results trace.Reader[result.Result]) e
 	return nil
 }
 
-func deref(l *result.LiveTrees) result.LiveTrees {
-	if l == nil {
-		return result.LiveTrees{}
-	}
-	return *l
-}
-
 // A tally counts the results that pass through it.
 type tally struct {
 	in                       trace.Reader[result.Result]
@@ -131,19 +125,4 @@ func (t *tally) Read(rows []result.Result) (int, error) {
 		}
 	}
 	return n, err
-}
-
-// Restamp stamps a run that was stamped before anew: by the rules about settings as they were
-// found then, and by those about its end as its results give them.
-func (s *Scenario) Restamp(run result.Run, results trace.Reader[result.Result]) (*result.Scenario, error) {
-	about := *run.Scenario
-	about.Broken = slices.DeleteFunc(slices.Clone(about.Broken), func(b result.BrokenRule) bool {
-		return slices.Contains([]string{ruleWhole, ruleSessions, ruleTooLong, ruleErrors, ruleTrust}, b.Rule)
-	})
-	if len(about.Broken) == 0 {
-		about.Broken = nil
-	}
-	run.Scenario = &about
-	err := s.Stamp(&run, results)
-	return run.Scenario, err
 }

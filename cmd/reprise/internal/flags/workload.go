@@ -1,7 +1,6 @@
 package flags
 
 import (
-	"cmp"
 	"math"
 	"time"
 
@@ -27,7 +26,7 @@ type Workload struct {
 	LoopQuiet        bool // of a trial, which is one of many
 	Apart            bool // no request has a session, though its prompt may go on from another's
 	outputs          string
-	outputsOfEvery   bool
+	outputsOf        replay.Reach
 }
 
 // Values of prime.
@@ -56,8 +55,8 @@ func (f *Workload) Register(cmd *cobra.Command) {
 	everyday.StringVar(&f.sample, "sample", "",
 		"replay this `share` of the sessions, such as 10% or 0.1, at their recorded times; the rate falls with it")
 	everyday.StringVar(&f.outputs, "output-tokens", "",
-		"output length of requests that are made, or have none in the workload: `tokens` such as 256, "+
-			"lognormal:300,1.2, or server:4096 to let the server end within a bound")
+		"output length of requests that are made, have none in the workload, or come from a file of prompts: "+
+			"`tokens` such as 256, lognormal:300,1.2, or server:4096 to let the server end within a bound")
 	everyday.Int64Var(&f.MaxRequests, "max-requests", 0, "replay only the first rows; 0 is all")
 	everyday.StringVar(&f.Loop, "loop", "", "repeat the workload: a number of `rounds`, or a duration such as 2h")
 	rest.BoolVar(&f.LoopSame, "loop-same", false, "")
@@ -107,9 +106,7 @@ func (f *Workload) Outputs() (replay.Outputs, error) {
 	if err != nil {
 		return o, cli.Usagef("--output-tokens: %v", err)
 	}
-	if f.outputsOfEvery {
-		o = o.OfEvery()
-	}
+	o.Of = f.outputsOf
 	return o, nil
 }
 
@@ -119,11 +116,12 @@ func (f *Workload) LoopPrompts(span time.Duration) {
 	f.Loop, f.LoopSame = span.String(), true
 }
 
-// OutputsOfPrompts takes --output-tokens for the answers to a file of prompts, also where the file has lengths. Without
-// the flag an answer is as long as the file says, or else as long as the server makes it.
+// OutputsOfPrompts takes --output-tokens for the answers to a file of prompts, also where the file has lengths or
+// bounds. Without the flag an answer is as long as the file says, or else as long as the server makes it.
 func (f *Workload) OutputsOfPrompts() {
-	f.outputsOfEvery = f.outputs != ""
-	f.outputs = cmp.Or(f.outputs, "server:1024")
+	if f.outputsOf = replay.OfEvery; f.outputs == "" {
+		f.outputs, f.outputsOf = "server:1024", replay.OfUnbounded
+	}
 }
 
 // Rounds reads --loop. The zero Span is one round.

@@ -109,6 +109,7 @@ type outputRow struct {
 	Kind         string `parquet:"kind,optional,dict"`
 	Status       string `parquet:"status,optional,dict"`
 	OutputTokens *int32 `parquet:"output_tokens,optional,zstd"`
+	MaxTokens    *int32 `parquet:"max_tokens,optional,zstd"`
 }
 
 // checkOutputs refuses rows without an output length where nothing is to stand for it.
@@ -117,17 +118,20 @@ func (p *workloadPart) checkOutputs(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	unknown := int64(0)
+	filled, replaced := int64(0), int64(0)
 	err = trace.Each(trace.Pick(src, p.rows, nil), func(_ int64, r *outputRow) error {
-		if (r.OutputTokens == nil || p.outputs.Every()) && r.Status != trace.StatusFailed {
-			unknown++
+		if p.outputs.Replace(r.OutputTokens, r.MaxTokens) && r.Status != trace.StatusFailed {
+			filled++
+			if r.OutputTokens != nil || r.MaxTokens != nil {
+				replaced++
+			}
 		}
 		return nil
 	})
 	switch {
 	case err != nil:
 		return err
-	case unknown == 0:
+	case filled == 0:
 		if p.outputs.Given() && !p.outputs.ByServer() && !cmd.Flags().Changed("input-tokens") { // which makes requests
 			cli.Oncef(cmd, "--output-tokens changes nothing: every request has an output length in the workload")
 		}
@@ -135,12 +139,13 @@ func (p *workloadPart) checkOutputs(cmd *cobra.Command) error {
 	case !p.outputs.Given():
 		return cli.Usagef("%d of %d requests have no output length: give one with --output-tokens 256, a "+
 			"distribution such as --output-tokens lognormal:300,1.2, or let the server end within a bound with "+
-			"--output-tokens server:4096", unknown, p.rows.Len())
+			"--output-tokens server:4096", filled, p.rows.Len())
 	}
-	if !p.outputs.Every() {
-		cli.Notef(cmd, "output lengths: %s for %d of %d requests, which have none in the workload", p.outputs,
-			unknown, p.rows.Len())
+	why := "which have none"
+	if replaced > 0 {
+		why = fmt.Sprintf("in place of the file's own in %d", replaced)
 	}
+	cli.Notef(cmd, "output lengths: --output-tokens %s for %d of %d requests, %s", p.outputs, filled, p.rows.Len(), why)
 	p.about.Outputs = p.outputs.String()
 	return nil
 }
