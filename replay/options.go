@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -142,15 +143,9 @@ func (o *Options) check() error {
 // withDefaults checks the options, puts the defaults in, and fills in what About says
 // of them.
 func (o Options) withDefaults() (Options, error) {
-	if o.Speed == 0 {
-		o.Speed = 1
-	}
-	if o.Ahead == 0 {
-		o.Ahead = 2 * time.Second
-	}
-	if o.Grace == 0 {
-		o.Grace = 5 * time.Second
-	}
+	o.Speed = cmp.Or(o.Speed, 1)
+	o.Ahead = cmp.Or(o.Ahead, 2*time.Second)
+	o.Grace = cmp.Or(o.Grace, 5*time.Second)
 	run := &o.About
 	run.Schema = result.Schema
 	if err := o.check(); err != nil {

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -213,9 +214,7 @@ func (o *Options) WarmRequests() (all []WarmRequest, took time.Duration, about r
 		return nil, 0, about, nil
 	}
 	opt := *o
-	if opt.Speed == 0 {
-		opt.Speed = 1
-	}
+	opt.Speed = cmp.Or(opt.Speed, 1)
 	for n := range min(int64(o.Share.Count(s.Live)), s.Trees.Len()) {
 		t, err := opt.loadTree(n)
 		if err != nil {

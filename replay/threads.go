@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"slices"
 
 	"reprise/replay/result"
@@ -71,9 +72,7 @@ type threads struct {
 
 func newThreads(opt *Threading, following func(id int64) int, prompts result.Continuer) *threads {
 	t := &threads{opt: opt, following: following, prompts: prompts, limit: opt.limit, rows: map[int64]*thread{}}
-	if t.limit == 0 {
-		t.limit = threadBytes
-	}
+	t.limit = cmp.Or(t.limit, threadBytes)
 	return t
 }
 

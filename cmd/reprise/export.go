@@ -314,9 +314,7 @@ func (f *exportFlags) use(format export.Format, rows int64, blockSize int) strin
 	if file == "" || file == cli.Standard {
 		file = "FILE"
 	}
-	if model == "" {
-		model = "MODEL"
-	}
+	model = cmp.Or(model, "MODEL")
 	use := format.Use
 	if blockSize == 0 && format.UseBlockless != "" {
 		use = format.UseBlockless

@@ -1,6 +1,7 @@
 package calibrate
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -45,15 +46,9 @@ func (f *fitted) takeStated(s Stated) {
 	for _, r := range f.records {
 		e := r.About.Environment
 		if e != nil && len(e.Servers) == 1 {
-			if s.KVTokens == 0 {
-				s.KVTokens = int(e.Servers[0].KVTokens)
-			}
-			if s.BlockSize == 0 {
-				s.BlockSize = e.Servers[0].BlockSize
-			}
-			if s.MaxSeqs == 0 {
-				s.MaxSeqs = e.Servers[0].Slots
-			}
+			s.KVTokens = cmp.Or(s.KVTokens, int(e.Servers[0].KVTokens))
+			s.BlockSize = cmp.Or(s.BlockSize, e.Servers[0].BlockSize)
+			s.MaxSeqs = cmp.Or(s.MaxSeqs, e.Servers[0].Slots)
 			if on := e.Servers[0].PrefixCaching; on != nil {
 				f.config.PrefixCaching, f.stated["prefix_caching"] = *on, true
 			}

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -43,9 +44,7 @@ type Admin struct {
 
 // NewAdmin checks the options. It connects to nothing.
 func NewAdmin(o AdminOptions) (*Admin, error) {
-	if o.Timeout == 0 {
-		o.Timeout = 2 * time.Minute
-	}
+	o.Timeout = cmp.Or(o.Timeout, 2*time.Minute)
 	if len(o.URLs) == 0 || o.Timeout < 0 {
 		return nil, errors.New("client: there is no server to call, or its time limit is negative")
 	}

@@ -18,6 +18,14 @@ type oddities struct {
 	odd result.Odd
 }
 
+// oddOf is where it counts what is odd about the answer to a request.
+func (h *HTTP) oddOf(c *httpCall) *oddities {
+	if c.probe {
+		return new(oddities)
+	}
+	return &h.odd
+}
+
 // answer looks at the headers of an answer.
 func (o *oddities) answer(resp *reply) {
 	if resp.status != http.StatusOK && resp.header.Get("Retry-After") != "" {

@@ -27,6 +27,7 @@ type httpCall struct {
 	asked   int         // the most tokens that it asks for; 0 is not known
 	bytes   int         // of the body; 0 where the prompt has tokens that are no part of it
 	echoes  bool        // the answer holds the prompt
+	probe   bool        // none of the run, so that what is odd about the answer does not count
 	bound   openai.Bound
 	holders int32 // of the body, beside the attempt that it is sent by; changed atomically
 }

@@ -125,7 +125,7 @@ func (h *HTTP) fire(ctx context.Context, s result.Shot, r *result.Result, send s
 		if !ok || !t.pause(ctx, wait, &s, r) {
 			return
 		}
-		h.odd.waited(wait, r)
+		h.oddOf(c).waited(wait, r)
 		if h.opt.RetryOther {
 			h.move(c)
 			r.Endpoint = trace.Ptr(int32(c.target))
@@ -177,7 +177,7 @@ func (h *HTTP) attempt(ctx context.Context, s *result.Shot, t *try, send sender,
 	}
 	r.HTTPStatus = trace.Ptr(int32(resp.status))
 	r.Served = h.served.note(resp.header)
-	h.odd.answer(resp)
+	h.oddOf(c).answer(resp)
 	if ns, ok := retryAfter(resp.header, time.Now()); ok {
 		r.RetryAfterNS = &ns
 	}
@@ -302,7 +302,7 @@ func (h *HTTP) note(c *httpCall, o *openai.Outcome, r *result.Result) {
 	}
 	h.noteOutput(o, r)
 	found := o.Found | claimOf(c, o, r, h.count(o)).Judge()
-	h.odd.outcome(o, found)
+	h.oddOf(c).outcome(o, found)
 	r.TextBytes = trace.Ptr(o.Bytes)
 	r.Refute(found, &o.Counts)
 	r.FinishReason = trace.ClosedFinish(o.FinishReason)

@@ -133,10 +133,11 @@ type HTTP struct {
 	turn      uint64 // of the round robin
 	priority  map[string]openai.Extra
 
-	text []byte // scratch of Prepare
-	ids  []uint32
-	ends []int // of the messages in text; none is one message
-	talk []openai.Message
+	aside *sync.Mutex // of probes side by side: who waits for a server does not hold it; nil for one at a time
+	text  []byte      // scratch of Prepare
+	ids   []uint32
+	ends  []int // of the messages in text; none is one message
+	talk  []openai.Message
 
 	reading *h1.Readers // nil where Go's poller reads
 

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -202,18 +203,26 @@ func (h *HTTP) sendProbe(ctx context.Context, c *httpCall, req *openai.Request) 
 		req.MinTokens, req.IgnoreEOS = req.MaxTokens, true
 	}
 	req.Model = h.model
-	before := h.odd.counts()
+	text := bytes.Clone(h.text) // another probe may have its own there by the next try
 	for try := range resets {
 		if try > 0 && !pauseFor(ctx, resetPause<<(try-1)) {
 			break
 		}
 		again := *c
+		again.probe = true
 		once := *req // which is adapted to what the server takes
+		h.text = append(h.text[:0], text...)
 		if err := h.encode(&again, &once); err != nil {
 			return r, err
 		}
 		r = result.Result{}
+		if h.aside != nil {
+			h.aside.Unlock()
+		}
 		h.Fire(ctx, result.Shot{Call: &again, Start: time.Now()}, &r)
+		if h.aside != nil {
+			h.aside.Lock()
+		}
 		h.probed.Requests++
 		if r.Error != openai.KindReset {
 			break
@@ -226,9 +235,6 @@ func (h *HTTP) sendProbe(ctx context.Context, c *httpCall, req *openai.Request) 
 	if r.Output != nil {
 		h.probed.OutputTokens += int64(*r.Output)
 	}
-	h.odd.mu.Lock()
-	h.odd.odd = before
-	h.odd.mu.Unlock()
 	return r, nil
 }
 

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -40,9 +41,7 @@ const (
 // request of so many bytes.
 func BoundOf(tokens int, request int) Bound {
 	n, sent := int64(min(max(tokens, 0), 1<<30)), int64(max(request, 0))
-	if n == 0 {
-		n = unknownTokens
-	}
+	n = cmp.Or(n, unknownTokens)
 	return Bound{
 		Events: int(eventsFloor + n*eventsPerToken),
 		Event:  int(min(eventFloor+n*eventPerToken+sent*echoedInEvent, eventMost)),

@@ -2,6 +2,7 @@ package peer
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -141,15 +142,9 @@ func (o VLLMOptions) complete(run result.Run) (VLLMOptions, error) {
 			o.Backend = "openai-" + run.API
 		}
 	}
-	if o.Model == "" {
-		o.Model = run.Model
-	}
-	if o.Burstiness == 0 {
-		o.Burstiness = 1
-	}
-	if o.MaxConcurrency == 0 {
-		o.MaxConcurrency = max(run.Concurrency, run.InFlightLimit)
-	}
+	o.Model = cmp.Or(o.Model, run.Model)
+	o.Burstiness = cmp.Or(o.Burstiness, 1)
+	o.MaxConcurrency = cmp.Or(o.MaxConcurrency, max(run.Concurrency, run.InFlightLimit))
 	// Keys that the document has of its own are refused: in vLLM the later of two
 	// silently wins.
 	seen := map[string]bool{}
@@ -326,9 +321,7 @@ func VLLMFilename(run result.Run, o VLLMOptions) (string, error) {
 		return "", err
 	}
 	label := o.Label
-	if label == "" {
-		label = o.Backend
-	}
+	label = cmp.Or(label, o.Backend)
 	load := "" // a rate as Python prints it, where 0 is infinite
 	switch {
 	case o.RampUp != nil:

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -122,9 +123,7 @@ func (o Options) complete() (Options, error) {
 			return o, err
 		}
 	}
-	if o.Exact == 0 {
-		o.Exact = DefaultExact
-	}
+	o.Exact = cmp.Or(o.Exact, DefaultExact)
 	if o.Limits == (Limits{}) {
 		o.Limits = DefaultLimits()
 	}

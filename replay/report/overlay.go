@@ -454,9 +454,7 @@ func paretoSection(runs []Named) doc.Section {
 		Align: []doc.Align{doc.Left, doc.Right, doc.Right, doc.Right, doc.Left}}
 	for _, s := range all {
 		by := s.beaten
-		if by == "" {
-			by = "none"
-		}
+		by = cmp.Or(by, "none")
 		t.Rows = append(t.Rows, []string{s.name, doc.Number(s.user), doc.Number(s.gpu),
 			doc.Brief(int64(s.gpus)), by})
 	}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -494,9 +495,7 @@ type Curve struct {
 }
 
 func (c *Curve) bin(ns int64) int64 {
-	if c.width == 0 {
-		c.width = firstBin
-	}
+	c.width = cmp.Or(c.width, firstBin)
 	for ns/c.width >= maxBins {
 		c.up, c.down = halve(c.up, add32), halve(c.down, add32)
 		c.width *= 2

@@ -34,9 +34,7 @@ type timeline struct {
 }
 
 func (t *timeline) at(ns int64) *slot {
-	if t.width == 0 {
-		t.width = firstSlot
-	}
+	t.width = cmp.Or(t.width, firstSlot)
 	for ns/t.width >= maxSlots {
 		t.fold()
 	}

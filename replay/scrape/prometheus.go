@@ -2,6 +2,7 @@ package scrape
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -72,18 +73,10 @@ type Clock struct {
 
 // NewPrometheus checks the options. It connects to nothing.
 func NewPrometheus(o PrometheusOptions) (*Prometheus, error) {
-	if o.Name == "" {
-		o.Name = "prometheus"
-	}
-	if o.Step == 0 {
-		o.Step = time.Second
-	}
-	if o.Timeout == 0 {
-		o.Timeout = 30 * time.Second
-	}
-	if o.MaxSeries == 0 {
-		o.MaxSeries = defaultSeries
-	}
+	o.Name = cmp.Or(o.Name, "prometheus")
+	o.Step = cmp.Or(o.Step, time.Second)
+	o.Timeout = cmp.Or(o.Timeout, 30*time.Second)
+	o.MaxSeries = cmp.Or(o.MaxSeries, defaultSeries)
 	if o.Transport == nil {
 		o.Transport = newTransport()
 	}
@@ -183,9 +176,7 @@ func (p *Prometheus) queryRange(ctx context.Context, q Query, from, to time.Time
 	var out []Sample
 	for _, l := range lines {
 		metric := q.Name
-		if metric == "" {
-			metric = l.name
-		}
+		metric = cmp.Or(metric, l.name)
 		for _, v := range l.values {
 			at := time.UnixMicro(int64(math.Round(v.at * 1e6))).Add(-offset)
 			out = append(out, p.table.samples(p.opt.Name, at, []point{{metric, kindOf(metric), l.labels, v.value}})...)

@@ -1,6 +1,7 @@
 package scrape
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -88,18 +89,12 @@ type Stats struct {
 
 // New checks the options and makes a Scraper. It connects to nothing.
 func New(o Options) (*Scraper, error) {
-	if o.Every == 0 {
-		o.Every = time.Second
-	}
-	if o.Timeout == 0 {
-		o.Timeout = 5 * time.Second
-	}
+	o.Every = cmp.Or(o.Every, time.Second)
+	o.Timeout = cmp.Or(o.Timeout, 5*time.Second)
 	if o.Prefixes == nil {
 		o.Prefixes = DefaultPrefixes()
 	}
-	if o.MaxSeries == 0 {
-		o.MaxSeries = defaultSeries
-	}
+	o.MaxSeries = cmp.Or(o.MaxSeries, defaultSeries)
 	if o.Transport == nil {
 		o.Transport = newTransport()
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -54,9 +55,7 @@ func Stage(cmd *cobra.Command, state string) (*Staged, error) {
 		return nil, nil
 	}
 	s := &Staged{cmd: cmd, url: flag.Value.String(), put: map[string]time.Time{}}
-	if state == "" {
-		state = os.TempDir()
-	}
+	state = cmp.Or(state, os.TempDir())
 	sum := sha256.Sum256([]byte(objectstore.Join(s.url)))
 	s.from = filepath.Join(state, "stores", hex.EncodeToString(sum[:8]))
 	s.local, s.to = filepath.Join(s.from, filepath.Base(s.url)), s.url

@@ -133,6 +133,9 @@ func tellAdapted(cmd *cobra.Command, endpoint *client.HTTP) {
 	}
 }
 
+// noticed is how long a step takes that is said before it begins.
+const noticed = 2 * time.Second
+
 // sampleTokens is how long a text is that a server counts to show its tokenizer.
 const sampleTokens = 64
 
@@ -155,11 +158,16 @@ func (s *replayServers) learnWords(cmd *cobra.Command, api string) {
 		}
 		return m.OffBy(n, sampleTokens)
 	}
+	began := time.Now()
 	off := count()
 	if s.alike = off == ""; s.alike {
 		return
 	}
 	before := *m
+	if time.Since(began) > noticed/40 { // some 40 counts follow each other
+		cli.Stepf(cmd, "tokenizer: none is named, and the server counts %s: looking for words that it counts as one "+
+			"token each, in up to 300 short requests", off)
+	}
 	server := s.flags.Target.Model + " " + endpoint.Endpoints()[0]
 	found, err := m.OfServer(server, func(words []string, least, want int) ([]int, error) {
 		return endpoint.OneToken(cmd.Context(), api, words, least, want)

@@ -1,6 +1,7 @@
 package h1
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"net"
@@ -112,9 +113,7 @@ type Stats struct {
 
 // New makes a Client. It connects to nothing yet.
 func New(o Options) *Client {
-	if o.Probation == 0 {
-		o.Probation = probation
-	}
+	o.Probation = cmp.Or(o.Probation, probation)
 	c := &Client{opt: o, target: firstStock, trusted: o.Probation < 0, sessions: map[int64]*conn{},
 		turn: make(chan struct{}, 1), freed: make(chan struct{}, 1)}
 	if o.TLS != nil {
