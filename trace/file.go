@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -166,9 +167,7 @@ func WriteFile(path string, mode os.FileMode, f func(io.Writer) error) error {
 // TempFile opens a private file that has no name: it is gone when it is closed
 // or the process ends. dir is os.TempDir when empty.
 func TempFile(dir string) (*os.File, error) {
-	if dir == "" {
-		dir = os.TempDir()
-	}
+	dir = cmp.Or(dir, os.TempDir())
 	if f, err := openUnnamed(dir, 0o600); err == nil {
 		return f, nil
 	}

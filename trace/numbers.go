@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -112,9 +113,7 @@ const (
 
 // ID returns the new id of old. An error is that of the file, or an id beyond 2^38.
 func (b *BlockNumbers) ID(old uint64) (uint64, error) {
-	if b.most == 0 {
-		b.most = nearBlocks
-	}
+	b.most = cmp.Or(b.most, nearBlocks)
 	if old < b.most || b.near.isSame(old) || b.near.isFar(old) {
 		return b.near.ID(old), nil
 	}

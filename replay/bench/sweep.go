@@ -470,7 +470,7 @@ func (s *Sweep) lengthen(t *Trial, warm time.Duration, warmRequests int64) error
 	if err != nil {
 		return err
 	}
-	arrivals := process.New(arrival.Stream(seed, ArrivalStream))
+	arrivals := process.From0(arrival.Stream(seed, ArrivalStream))
 	due, after := time.Duration(0), int64(0)
 	for n := int64(1); after < s.Requests && due < maxLevel; n++ {
 		due += arrivals.Next()

@@ -1,6 +1,7 @@
 package arrival
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -88,15 +89,24 @@ func TestMoments(t *testing.T) {
 	}
 }
 
-// The rate of a constant process is exact although its gaps are whole microseconds.
+// The rate of a constant process is exact although its gaps are whole microseconds: any span has as many arrivals as
+// rate and span say, the first of them at 0.
 func TestConstantKeepsRate(t *testing.T) {
-	p := processOf(t, "constant:70000", 0)
-	var at time.Duration
-	for range 70000 * 60 {
+	for _, rate := range []int{1, 3, 4, 7, 50, 333, 70000} {
+		s, err := ParseProcess(fmt.Sprintf("constant:%d", rate))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, at, n := s.From0(Stream(0, "test")), time.Duration(0), 0
 		at += p.Next()
-	}
-	if at != time.Minute {
-		t.Errorf("60 s of arrivals took %v", at)
+		for _, seconds := range []int{1, 2, 15, 60} {
+			for ; at < time.Duration(seconds)*time.Second; at += p.Next() {
+				n++
+			}
+			if n != rate*seconds {
+				t.Errorf("constant:%d: %d arrivals in %d s, want %d", rate, n, seconds, rate*seconds)
+			}
+		}
 	}
 }
 

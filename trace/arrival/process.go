@@ -192,6 +192,15 @@ func (s ProcessSpec) String() string {
 	return s.kind + ":" + tail
 }
 
+// From0 begins the process on r at the instant 0: equal gaps have their first arrival there, so that a span of a
+// multiple of them has as many arrivals as the rate says. [ProcessSpec.New] begins after an arrival.
+func (s ProcessSpec) From0(r *rand.Rand) Process {
+	if s.kind == "constant" {
+		return &constantProcess{rate: s.rate, n: -1}
+	}
+	return s.New(r)
+}
+
 // New begins the process on r.
 func (s ProcessSpec) New(r *rand.Rand) Process {
 	switch s.kind {

@@ -1,6 +1,7 @@
 package doc
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -38,9 +39,7 @@ func (p *Plot) fitted() (line Plot, values, remarks []string) {
 	if !slices.ContainsFunc(p.Series, func(s Series) bool { return len(s.X) > cdfSteps }) {
 		line.Kind = Step
 	}
-	if line.YLabel == "" {
-		line.YLabel = "share of the values"
-	}
+	line.YLabel = cmp.Or(line.YLabel, "share of the values")
 	least, median, most, bulk := math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)
 	for _, s := range p.Series {
 		if len(s.X) == 0 {

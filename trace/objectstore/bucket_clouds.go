@@ -3,6 +3,7 @@
 package objectstore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -60,9 +61,7 @@ func openBucket(ctx context.Context, scheme, bucket string) (*blob.Bucket, error
 		if other {
 			c.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
 			c.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
-			if c.Region == "" {
-				c.Region = "us-east-1"
-			}
+			c.Region = cmp.Or(c.Region, "us-east-1")
 		}
 		client := s3.NewFromConfig(c, func(o *s3.Options) {
 			o.UsePathStyle = o.UsePathStyle || other || o.BaseEndpoint != nil

@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -85,9 +86,7 @@ func (c *chains) session(l *Links) string {
 		return l.SessionID
 	}
 	first := l.PreviousID
-	if first == "" {
-		first = l.ResponseID
-	}
+	first = cmp.Or(first, l.ResponseID)
 	for range len(c.previous) { // a file that was made by hand may go in circles
 		before, ok := c.previous[first]
 		if !ok {

@@ -17,6 +17,7 @@ package textpage
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 	"math"
 	"strings"
@@ -71,9 +72,7 @@ type Page struct {
 
 // New begins a page.
 func New(o Options) *Page {
-	if o.Width == 0 {
-		o.Width = MaxWidth
-	}
+	o.Width = cmp.Or(o.Width, MaxWidth)
 	return &Page{width: min(max(o.Width, MinWidth), MaxWidth)}
 }
 

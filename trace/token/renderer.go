@@ -263,9 +263,7 @@ func newCall(d *jinja.Dict) call {
 	}
 	c.function = function
 	c.json, _ = jinja.JSON(c.arguments)
-	if c.text == "" {
-		c.text = c.json
-	}
+	c.text = cmp.Or(c.text, c.json)
 	return c
 }
 

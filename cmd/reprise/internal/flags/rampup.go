@@ -106,5 +106,5 @@ func arrivals(rate string, rng *rand.Rand, requests int64) (arrival.Process, err
 	if err != nil {
 		return nil, err
 	}
-	return process.New(rng), nil
+	return process.From0(rng), nil
 }
