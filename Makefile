@@ -23,7 +23,6 @@ test: ## all tests; REPRISE_TEST_LONG=1 runs the long ones too
 lint: ## vet, gofmt, staticcheck (pinned in go.mod) and the rules of codecheck
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }
 	$(GO) vet ./...
-	$(GO) vet -tags clouds ./trace/objectstore ./cmd/reprise
 	$(GO) tool staticcheck ./...
 	$(GO) run ./cmd/internal/codecheck
 

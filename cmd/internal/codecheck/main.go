@@ -12,6 +12,7 @@
 //   - budget.go: the lines that each top-level folder may have, and what stands in the root
 //   - words.go: strings for people that do not name the thing they are about
 //   - exports.go: exported names that no other package needs
+//   - tagged.go: what vet says of files that only reprise-cloud is built of
 //   - module.go: loading and type-checking the module, and who uses what
 package main
 

@@ -88,8 +88,10 @@ func sourceFilesIn(dir string) (names []string, err error) {
 }
 
 // position of a node in words, relative to the module.
-func (m *module) position(p token.Pos) string {
-	at := m.fset.Position(p)
+func (m *module) position(p token.Pos) string { return m.place(m.fset.Position(p)) }
+
+// place is a position in words, relative to the module.
+func (m *module) place(at token.Position) string {
 	name, err := filepath.Rel(m.dir, at.Filename)
 	if err != nil {
 		name = at.Filename

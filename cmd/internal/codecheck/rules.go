@@ -27,7 +27,7 @@ func (m *module) check() ([]fault, error) {
 	var all []fault
 	for _, rule := range []func() ([]fault, error){m.conflictMarkers, m.numberedLists, m.listedCommands, m.lineBudgets,
 		m.deadCode, m.unusedExports, m.listedFiles, m.caughtPanics, m.longFunctions,
-		m.namedThings} {
+		m.namedThings, m.taggedFiles} {
 		faults, err := rule()
 		if err != nil {
 			return nil, err

@@ -161,3 +161,17 @@ func TestLongFunctions(t *testing.T) {
 		t.Errorf("%v, %v; want Beyond alone", faults, err)
 	}
 }
+
+func TestNeedsTag(t *testing.T) {
+	for head, want := range map[string]bool{
+		"//go:build clouds":          true,
+		"//go:build clouds && linux": true,
+		"//go:build !clouds":         false,
+		"//go:build linux":           false,
+		"// All clouds go:build.":    false,
+	} {
+		if got := needsTag(head + "\n\npackage x\n"); got != want {
+			t.Errorf("%s: %t, want %t", head, got, want)
+		}
+	}
+}
