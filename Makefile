@@ -4,6 +4,9 @@ GO ?= go
 # The same flags for build, tests and linters, so that they share what is compiled.
 export GOFLAGS += -trimpath
 export CGO_ENABLED ?= 0
+# With fewer collections of garbage, vet and staticcheck take a tenth to a fifth less CPU time. Tests have the
+# usual number: some measure memory.
+lint: export GOGC ?= 300
 BIN := bin/reprise
 VERSION := $(shell git describe --tags --always --dirty --abbrev=12 2>/dev/null || echo unversioned)
 
