@@ -123,7 +123,7 @@ type swapper struct {
 	came      []lengthPair        // those of the trace, in its order
 
 	places  []place
-	courses [courses]courseEnergy // those of the trace
+	courses [courses]courseEnergy // those of the trace, with bursts where they have moved
 }
 
 // A swapping is one swap.
@@ -147,7 +147,6 @@ func (s *swapper) prepare() {
 		pair := lengthPair{int64(s.shapes[i].tokens), s.places[i].output}
 		s.pairs[pair], s.came = true, append(s.came, pair)
 	}
-	s.courses = coursesOf(s.places, s.shapes, s.size, s.k)
 	s.rareEdits()
 	s.findNear()
 }
@@ -201,6 +200,7 @@ func (s *swapper) try(r *rand.Rand) *swapping {
 	of := *s
 	of.r = r
 	s = of.shuffled(int64(movedAmong * s.k))
+	s.courses = coursesOf(s.places, s.shapes, s.size, s.k)
 	t := s.unswapped()
 	t.dealTemplates()
 	t.swapSizes()

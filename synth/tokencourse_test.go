@@ -78,3 +78,54 @@ func TestSwapKeepsTheCourseOfTokens(t *testing.T) {
 		t.Errorf("output tokens of %d requests are %.3f apart", width, off)
 	}
 }
+
+// Where a burst of verdicts moves, it takes its few tokens along: requests that come where it was, or where it is now,
+// get as many tokens as others. When the course was that of the trace, they made up for it, with up to twice as many.
+func TestCourseMovesWithBursts(t *testing.T) {
+	rng, next := rand.New(rand.NewPCG(3, 1)), uint64(1000)
+	var rows []trace.Request
+	chats := func(n int) {
+		for range n {
+			next++
+			at := int64(0)
+			if len(rows) > 0 {
+				at = rows[len(rows)-1].ArrivalNS
+			}
+			tokens := 2 + int32(200*math.Exp(rng.NormFloat64()))
+			rows = append(rows, trace.Request{ArrivalNS: at + 1 + rng.Int64N(3e9), InputTokens: 600 + rng.Int32N(400),
+				OutputTokens: &tokens, Blocks: []uint64{next, next + 1<<40}})
+		}
+	}
+	for burst := range uint64(8) {
+		chats(100)
+		for i := range uint64(80) {
+			rows = append(rows, trace.Request{ArrivalNS: rows[len(rows)-1].ArrivalNS + 1e7, InputTokens: 1500,
+				OutputTokens: trace.Ptr[int32](1), Blocks: []uint64{burst * 2, burst*2 + 1, 1<<50 + burst<<20 + i}})
+		}
+	}
+	chats(100)
+
+	const width = 20
+	most := func(rows []trace.Request) (most float64) { // tokens of so many chats that follow each other
+		var chats []float64
+		for _, r := range rows {
+			if *r.OutputTokens > 1 {
+				chats = append(chats, float64(*r.OutputTokens))
+			}
+		}
+		for i := 0; i+width <= len(chats); i += width {
+			sum := 0.0
+			for _, tokens := range chats[i : i+width] {
+				sum += tokens
+			}
+			most = max(most, sum)
+		}
+		return most
+	}
+	for seed := range uint64(4) {
+		got := generated(t, fitted(t, rows, trace.Meta{BlockSize: 512}, 10, seed), Options{Seed: seed})
+		if a, b := most(rows), most(got); b > 1.3*a {
+			t.Errorf("seed %d: %d chats in a row have up to %.0f tokens, in the trace %.0f", seed, width, b, a)
+		}
+	}
+}
