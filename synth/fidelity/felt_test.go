@@ -3,6 +3,8 @@ package fidelity
 import (
 	"fmt"
 	"math"
+	"math/bits"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -189,7 +191,7 @@ func TestFeltIsWhatPlainSimulationsGive(t *testing.T) {
 					if router == routeSticky { // the mean of hashes, of which the first is the plain one
 						sum := 0.0
 						for hash := range uint64(k.limit.hashes) {
-							sum += k.routed(router, replicas, capacity, k.session, hash)
+							sum += k.routed(router, replicas, capacity, bySize(k.session), hash)
 						}
 						near(t, what+" mean", got, sum/float64(k.limit.hashes))
 						got = k.routed(router, replicas, capacity, k.session, 0)
@@ -330,6 +332,41 @@ func TestStickyFollowsTheSourcesSessions(t *testing.T) {
 	near(t, "sticky", got, n.routed(routeSticky, 8, int(capacities[1]), sessions))
 	if inferred := k.routed(routeSticky, 8, capacities[1], k.sessionsBy(false), 0); inferred == got {
 		t.Error("sessions of the source and of links give the same ratio, which tells nothing")
+	}
+}
+
+// A few large sessions meet on a replica, or do not, alike on both sides, in whatever order they begin. Sessions that are
+// apart differ.
+func TestStickyOfFewLargeSessions(t *testing.T) {
+	rng := rand.New(rand.NewPCG(6, 1))
+	traffic := func(order []int, apart bool) []trace.Request {
+		var rows []trace.Request
+		for i := range 1500 {
+			session := min(len(order)-1, bits.LeadingZeros32(rng.Uint32())) // half are of one, a fourth of the next
+			if i < len(order) {
+				session = order[i]
+			}
+			blocks := make([]uint64, 12)
+			for b := range blocks {
+				blocks[b] = uint64(session)<<32 | uint64(b)
+			}
+			if apart {
+				blocks[0] = uint64(i) << 40
+			}
+			rows = append(rows, trace.Request{ArrivalNS: int64(i) * 1e8, InputTokens: 96, Blocks: blocks,
+				Session: trace.Ptr(int64(session))})
+		}
+		return rows
+	}
+	meta := trace.Meta{BlockSize: 8, Convention: trace.PartialTail, Sessions: sourceSessions}
+	order := []int{0, 1, 2, 3, 4, 5, 6, 7}
+	ref := traffic(order, false)
+	slices.Reverse(order)
+	for apart, beyond := range map[bool]bool{false: false, true: true} {
+		f := compared(t, meta, ref, traffic(order, apart))
+		if m, _ := f.Measure("route_sticky"); *m.Distance > DefaultThresholds(1500)["route_sticky"] != beyond {
+			t.Errorf("apart %v: sticky differs by %.3f", apart, *m.Distance)
+		}
 	}
 }
 

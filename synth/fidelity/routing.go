@@ -1,8 +1,10 @@
 package fidelity
 
 import (
+	"cmp"
 	"math"
 	"runtime"
+	"slices"
 	"sync"
 
 	"reprise/trace"
@@ -18,7 +20,7 @@ var (
 )
 
 // The routers. Round-robin is that of [fleet.RoundRobin]. Sticky sends all requests of a
-// session to one replica, by a hash of its number in order of appearance, so that it does
+// session to one replica, by a hash of its rank by requests, so that it does
 // not depend on the names of sessions; package fleet hashes the names. Few
 // sessions meet on a replica by chance: of few requests it is the mean of several hashes. Prefix takes the
 // replica with the most leading blocks of the prompt, less the load of its last minute
@@ -94,7 +96,7 @@ func (k *keptRows) routeRatiosOf(capacities [len(routeShares)]int64, source bool
 	ratios := new(routeRatios)
 	sessions := k.sessionsBy(source)
 	rows, _ := k.routedRows()
-	sessions = sessions[:rows]
+	sessions = bySize(sessions[:rows])
 	var wait sync.WaitGroup
 	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
 	for r, router := range routeNames {
@@ -118,6 +120,33 @@ func (k *keptRows) routeRatiosOf(capacities [len(routeShares)]int64, source bool
 	}
 	wait.Wait()
 	return ratios
+}
+
+// bySize numbers sessions anew, those with the most requests first and of equals those that appear first. A hash then
+// sends the largest sessions of both sides to the same replicas: a few large ones meet there or do not, which would
+// be the difference of two traces that are alike.
+func bySize(sessions []int32) []int32 {
+	var requests []int32
+	for _, session := range sessions {
+		requests = append(requests, make([]int32, max(0, int(session)+1-len(requests)))...)
+		requests[session]++
+	}
+
+	order := make([]int32, len(requests))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(requests[b], requests[a]) })
+	rank := make([]int32, len(requests))
+	for i, session := range order {
+		rank[session] = int32(i)
+	}
+
+	out := make([]int32, len(sessions))
+	for i, session := range sessions {
+		out[i] = rank[session]
+	}
+	return out
 }
 
 // routed is the hit ratio by block of the rows that count, of as many as there are sessions.
