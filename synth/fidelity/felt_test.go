@@ -335,8 +335,8 @@ func TestStickyFollowsTheSourcesSessions(t *testing.T) {
 	}
 }
 
-// A few large sessions meet on a replica, or do not, alike on both sides, in whatever order they begin. Sessions that are
-// apart differ.
+// A few large sessions meet on a replica, or do not, alike on both sides, in whatever order they begin. Sessions that
+// are apart differ.
 func TestStickyOfFewLargeSessions(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 1))
 	traffic := func(order []int, apart bool) []trace.Request {
