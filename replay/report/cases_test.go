@@ -3,6 +3,7 @@ package report
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	"reprise/replay/result"
 	"reprise/trace"
+	"reprise/trace/doc"
 )
 
 // TTFT is to the first event with content, not to the first event.
@@ -339,6 +341,11 @@ func TestDeliveredAgainstAsked(t *testing.T) {
 		}
 		if strings.Join(got, " ") != c.want {
 			t.Errorf("%s: %q, want %q: %+v", name, got, c.want, s.Verdict.Reasons)
+		}
+		// A reason about hits has both figures of the table, so that whoever reads one finds it in the other.
+		table := fmt.Sprintf("(hits: %s, expected: %s)", doc.OrDash(s.Cache.Measured, doc.Percent), doc.OrDash(s.Cache.Expected, doc.Percent))
+		if c.want == codeExtraHits && !strings.Contains(s.Verdict.Reasons[0].Text, table) {
+			t.Errorf("%s: %q does not say %q", name, s.Verdict.Reasons[0].Text, table)
 		}
 	}
 }

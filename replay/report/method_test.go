@@ -115,17 +115,14 @@ func TestHitsOtherThanExpected(t *testing.T) {
 		"evicted":                         {result.Run{}, 128, less(384), false, leadColdCache, "Prefixes were computed again: 20.1 % of the prompt tokens came from the cache, and 32.9 % could have with one cache without limit (measured and expected hit ratio)."},
 		"of another tokenizer":            {result.Run{Load: result.Load{Tokenizer: "o200k_base"}}, 128, less(384), true, warnTokenizer, ""},
 		"many more, of another tokenizer": {result.Run{Load: result.Load{Tokenizer: "o200k_base"}}, 128, func(known int32) int32 { return known/128*128 + 768 }, true, warnTokenizer, ""},
-		"more":                            {result.Run{}, 128, less(-256), false, warnForeignHits, "the servers found more of the prompts in their caches than this run had sent, by 8.53 pt: the cache was warm from earlier runs; use --cache salted"},
-		"more, though cold":               {result.Run{Servers: result.Servers{Cache: cold}}, 128, less(-256), false, warnForeignHits, "the servers found more of the prompts in their caches than this run had sent, by 8.53 pt, though the caches were cold: others send the same prompts, or the server counts in another way"},
+		"more":                            {result.Run{}, 128, less(-256), false, warnForeignHits, "8.53 pt more cache hits than expected (hits: 41.4 %, expected: 32.9 %): the cache was warm from earlier runs. Try --cache salted"},
+		"more, though cold":               {result.Run{Servers: result.Servers{Cache: cold}}, 128, less(-256), false, warnForeignHits, "8.53 pt more cache hits than expected (hits: 41.4 %, expected: 32.9 %): no earlier run sent these prompts, so others send them too, or the server counts hits in another way"},
 		"more, of real prompts": {result.Run{Load: result.Load{Prompts: result.PromptsVerbatim}}, 128, less(-256), false, warnForeignHits,
-			"the servers found more of the prompts in their caches than the workload says that this run had sent, " +
-				"by 8.53 pt: real prompts share more than whole blocks of 512 tokens, and generated text, or the " +
-				"caches " +
-				"were warm from earlier runs"},
+			"8.53 pt more cache hits than expected (hits: 41.4 %, expected: 32.9 %): real prompts share more than whole " +
+				"blocks of 512 tokens, and generated text, or the cache was warm from earlier runs"},
 		"more, of replies": {result.Run{Thread: &result.Threads{Recoded: 3}}, 128, less(-256), false, warnGeneratedHits,
-			"the servers found more of the prompts in their caches than was expected, by 8.53 pt: in 3 prompts the " +
-				"reply may encode to other tokens than were generated, and hits after the first such token are not " +
-				"expected"},
+			"8.53 pt more cache hits than expected (hits: 41.4 %, expected: 32.9 %): in 3 prompts the reply may encode to " +
+				"other tokens than were generated, and hits after the first such token are not expected"},
 		"as expected": {result.Run{}, 128, inBlocks(128), false, "", ""},
 	} {
 		c.run.ServerBlock, c.run.BlockSize = c.block, 512

@@ -412,8 +412,22 @@ func (j *judgement) delivered(s *Summary, limits Limits) {
 	if prompts != nil && !atMost(*prompts, limits.Prompt, "share").Holds {
 		extra = nil // what was expected counts tokens that the server does not have
 	}
-	share(codeExtraHits, extra, limits.ExtraHits,
-		"%s more cache hits than expected: %s", doc.OrDash(extra, doc.PercentagePoints), warmCause(run))
+	says := s.Cache.moreHits()
+	if run.Prompts == result.PromptsVerbatim { // the least that an earlier run explains, and not the whole difference
+		says = fmt.Sprintf("at least %s of the prompt tokens were cached before this run (%s)",
+			doc.OrDash(extra, doc.Percent), s.Cache.hits())
+	}
+	share(codeExtraHits, extra, limits.ExtraHits, "%s: %s", says, warmCause(run))
+}
+
+// hits are the two figures that the report's tables have of the caches.
+func (c *Cache) hits() string {
+	return fmt.Sprintf("hits: %s, expected: %s", doc.OrDash(c.Measured, doc.Percent), doc.OrDash(c.Expected, doc.Percent))
+}
+
+// moreHits says by how much the servers' caches had more than earlier prompts explain.
+func (c *Cache) moreHits() string {
+	return fmt.Sprintf("%s more cache hits than expected (%s)", doc.OrDash(c.Difference, doc.PercentagePoints), c.hits())
 }
 
 // saidBy are the warnings of what a reason of the verdict says already.

@@ -232,29 +232,18 @@ func serverWarnings(s *Summary, warn func(when bool, code, format string, args .
 		s.Cache.otherBlock == 0
 	more := asWanted && deref(s.Cache.Difference) > sameHits
 	if more && r.Thread != nil && r.Thread.Recoded > 0 {
-		warn(true, warnGeneratedHits,
-			"the servers found more of the prompts in their caches than was expected, by %s: in %s the reply may "+
-				"encode to other tokens than were generated, and hits after the first such token are not expected",
-			doc.PercentagePoints(deref(s.Cache.Difference)), doc.Many(r.Thread.Recoded, "prompt"))
+		warn(true, warnGeneratedHits, "%s: in %s the reply may encode to other tokens than were generated, and hits "+
+			"after the first such token are not expected", s.Cache.moreHits(), doc.Many(r.Thread.Recoded, "prompt"))
 		more = false
 	}
-	cold := r.Cache != nil && (r.Cache.Done == result.CacheSalt || r.Cache.Done == result.CacheReset ||
-		r.Cache.Done == result.CacheNewSeed)
 	warn(more && r.Simulated != "", warnGeneratedHits,
-		"the simulated engines found more of the prompts in their caches than earlier prompts had brought there, by "+
-			"%s: the expected hit ratio leaves out what the engines generated, and a turn that repeats the answer "+
-			"before it finds that too", doc.PercentagePoints(deref(s.Cache.Difference)))
-	warn(more && r.Simulated == "" && r.Prompts == result.PromptsVerbatim, warnForeignHits,
-		"the servers found more of the prompts in their caches than the workload says that this run had sent, by %s: "+
-			"real prompts share more than whole blocks of %s, and generated text, or the caches were warm from "+
-			"earlier runs", doc.PercentagePoints(deref(s.Cache.Difference)), doc.Many(int64(r.BlockSize), "token"))
-	warn(more && r.Simulated == "" && r.Prompts != result.PromptsVerbatim && cold, warnForeignHits,
-		"the servers found more of the prompts in their caches than this run had sent, by %s, though the caches were "+
-			"cold: others send the same prompts, or the server counts in another way",
-		doc.PercentagePoints(deref(s.Cache.Difference)))
-	warn(more && r.Simulated == "" && r.Prompts != result.PromptsVerbatim && !cold, warnForeignHits,
-		"the servers found more of the prompts in their caches than this run had sent, by %s: the cache was warm "+
-			"from earlier runs; use --cache salted", doc.PercentagePoints(deref(s.Cache.Difference)))
+		"%s: the expected hit ratio leaves out what the simulated engines generated, and a turn that repeats the answer "+
+			"before it finds that too", s.Cache.moreHits())
+	more = more && r.Simulated == ""
+	warn(more && r.Prompts == result.PromptsVerbatim, warnForeignHits,
+		"%s: real prompts share more than whole blocks of %s, and generated text, or the cache was warm from earlier runs",
+		s.Cache.moreHits(), doc.Many(int64(r.BlockSize), "token"))
+	warn(more && r.Prompts != result.PromptsVerbatim, warnForeignHits, "%s: %s", s.Cache.moreHits(), warmCause(r))
 }
 
 // otherTokenizer says how a server counts prompts that has another tokenizer than they
