@@ -3,6 +3,7 @@ package trace
 import (
 	"errors"
 	"io"
+	"math"
 	"slices"
 )
 
@@ -73,6 +74,34 @@ func (p Part) Head(n int64) Part {
 		}
 	}
 	return p
+}
+
+// Turns keeps the first n turns of each conversation and the rows without a turn, and counts the rows with one.
+func (p Part) Turns(src Reader[Member], n int64) (first Part, numbered int64, err error) {
+	if p.Len() >= math.MaxUint32 {
+		return p, 0, errTooManyRows
+	}
+	rows := []uint32{}
+	err = Each(Pick(src, p, nil), func(i int64, r *Member) error {
+		if r.Turn != nil {
+			numbered++
+		}
+		if r.Turn == nil || int64(*r.Turn) < n {
+			rows = append(rows, uint32(i))
+		}
+		return nil
+	})
+	return p.only(rows), numbered, err
+}
+
+// only returns the rows of the part that rows numbers, in place: from 0 within the part.
+func (p Part) only(rows []uint32) Part {
+	if p.rows != nil {
+		for i, r := range rows {
+			rows[i] = p.rows[r]
+		}
+	}
+	return Part{from: p.from, to: p.to, rows: rows}
 }
 
 // An Arrival is the one column that [Window] needs.

@@ -34,7 +34,8 @@ func partRows(seed uint64, n int) []Request {
 func partMembers(rows []Request) Reader[Member] {
 	var out []Member
 	for _, r := range rows {
-		out = append(out, Member{Session: r.Session, Parents: slices.Clone(r.Parents), InputTokens: r.InputTokens, OutputTokens: r.OutputTokens})
+		out = append(out, Member{Session: r.Session, Turn: r.Turn, Parents: slices.Clone(r.Parents),
+			InputTokens: r.InputTokens, OutputTokens: r.OutputTokens})
 	}
 	return &SliceReader[Member]{Rows: out}
 }
@@ -224,7 +225,25 @@ func TestPartsCompose(t *testing.T) {
 	if err != nil || again.Len() == 0 || again.Len() >= p.Len() {
 		t.Fatal(again, err)
 	}
-	for _, q := range []Part{p, p.Head(10), p.Head(1 << 40), again, w.Head(5)} {
+	for i := range rows { // every fourth row has no turn
+		if rows[i].Turn = Ptr(int32(i % 4)); i%4 == 3 {
+			rows[i].Turn = nil
+		}
+	}
+	first, numbered, err := p.Turns(partMembers(rows), 1)
+	if err != nil || numbered == 0 || numbered == p.Len() {
+		t.Fatal(numbered, err)
+	}
+	kept := int64(0)
+	for i := range p.Len() {
+		if at := p.Row(i) % 4; at == 0 || at == 3 {
+			kept++
+		}
+	}
+	if first.Len() != kept {
+		t.Errorf("%d rows are first turns or have none, want %d", first.Len(), kept)
+	}
+	for _, q := range []Part{p, p.Head(10), p.Head(1 << 40), again, w.Head(5), first} {
 		var want []int64
 		for i := range q.Len() {
 			row := q.Row(i)

@@ -8,11 +8,12 @@ import (
 	"slices"
 )
 
-// A Member is what a sample of sessions is chosen by.
+// A Member is what rows are chosen by for their sessions.
 type Member struct {
 	Row `parquet:"-"`
 
 	Session      *int64  `parquet:"session,optional"`
+	Turn         *int32  `parquet:"turn,optional"`
 	Parents      []int64 `parquet:"parents,list"`
 	InputTokens  int32   `parquet:"input_tokens,zstd"`
 	OutputTokens *int32  `parquet:"output_tokens,optional,zstd"`
@@ -25,7 +26,7 @@ type Sampled struct {
 	Strata               int
 }
 
-var errTooManyRows = errors.New("a sample needs a trace of fewer than 2^32 rows")
+var errTooManyRows = errors.New("rows can be chosen from fewer than 2^32 only")
 
 // Sample chooses whole sessions, a share of them from 0 to 1, and keeps their
 // rows. src reads all rows of the trace; only those of p take part.
@@ -59,14 +60,9 @@ func (p Part) Sample(src Reader[Member], share float64, seed uint64) (Part, Samp
 		total += strata[k].take
 	}
 	done.Sessions = total
-	out := Part{from: p.from, to: p.to, rows: s.draw(strata, rand.New(rand.NewPCG(seed, sampleStream)))}
-	if p.rows != nil { // numbers within p become those of the trace
-		for i, r := range out.rows {
-			out.rows[i] = p.rows[r]
-		}
-	}
-	done.Rows = int64(len(out.rows))
-	return out, done, nil
+	rows := s.draw(strata, rand.New(rand.NewPCG(seed, sampleStream)))
+	done.Rows = int64(len(rows))
+	return p.only(rows), done, nil
 }
 
 // Deal keeps the rows of whole groups, as Sample has them: those of the groups that mine
@@ -87,16 +83,11 @@ func (p Part) Deal(src Reader[Member], mine func(group int64) bool) (Part, int64
 			}
 			number++
 		}
-		if s.turns[root] == 0 {
-			continue
-		}
-		if p.rows != nil { // numbers within p become those of the trace
-			rows = append(rows, p.rows[i])
-		} else {
+		if s.turns[root] != 0 {
 			rows = append(rows, uint32(i))
 		}
 	}
-	return Part{from: p.from, to: p.to, rows: rows}, number, nil
+	return p.only(rows), number, nil
 }
 
 // sampleStream tells the draws of a sample from other uses of a seed.

@@ -177,24 +177,14 @@ func (s *Sorted) SpillBytes() int64 {
 
 // locate finds where each row came to.
 func (s *Sorted) locate() error {
-	m, err := s.merge()
-	if err != nil {
-		return err
-	}
 	s.pos = make([]int64, s.rows)
-	for row := int64(0); ; row++ {
-		k, _, err := m.next()
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if k.seq >= s.rows {
+	return s.Order(func(row, written int64) error {
+		if written >= s.rows {
 			return errSpill
 		}
-		s.pos[k.seq] = row
-	}
+		s.pos[written] = row
+		return nil
+	})
 }
 
 // Reader reads the rows from the beginning, with parents as rows of the

@@ -267,10 +267,12 @@ func TestLoadMistakes(t *testing.T) {
 		"--input-tokens 5 --output-tokens 5 --rate 1 --prefixes 3":     "--prefixes needs --shared-prefix",
 		"--input-tokens 5 --output-tokens 5 --concurrency 1 --turns 3": "--sessions 10 keeps",
 		"chat --input-tokens 5 --output-tokens 5 --rate 1":             "chat and --input-tokens are two workloads",
-		"chat --turns 3":          "--input-tokens 550",
-		"bare.jsonl":              "bare.jsonl has no times: say how fast",
-		"mooncake.jsonl --rate 4": "mooncake.jsonl has no text to send, only lengths",
-		"odd.jsonl --rate 4":      "odd.jsonl",
+		"chat --turns 3":                  "--input-tokens 550",
+		"bare.jsonl --rate 4 --turns 1":   "no conversations",
+		"bare.jsonl --rate 4 --turns 1±2": "how many first turns",
+		"bare.jsonl":                      "bare.jsonl has no times: say how fast",
+		"mooncake.jsonl --rate 4":         "mooncake.jsonl has no text to send, only lengths",
+		"odd.jsonl --rate 4":              "odd.jsonl",
 	} {
 		_, errs, code := reprise(t, append(strings.Fields("replay "+line), "--url", "http://127.0.0.1:1", "-o", "r.parquet")...)
 		if code == cli.Good || !strings.Contains(errs, want) {
@@ -287,7 +289,9 @@ func TestFromOtherTools(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Chdir(t.TempDir())
-	writeFiles(t, map[string]string{"F": strings.Repeat(`{"prompt":"one two three"}`+"\n", 400)})
+	if err := os.Rename(conversations(t, 400), "F"); err != nil {
+		t.Fatal(err)
+	}
 	n := 0
 	for _, cell := range regexp.MustCompile("\\| `(reprise replay (?:F|--)[^`]*)`").FindAllStringSubmatch(string(doc), -1) {
 		n++
@@ -313,6 +317,39 @@ func TestFromOtherTools(t *testing.T) {
 	}
 	if n < 7 {
 		t.Errorf("%d command lines were found", n)
+	}
+}
+
+// With --turns a file of conversations gives the first turns of each, in its order, to a replay and a simulation.
+func TestFirstTurns(t *testing.T) {
+	file := conversations(t, 40)
+	t.Chdir(t.TempDir())
+	messages := func(line string) (counts []int) {
+		for _, body := range wired(t, file+" --concurrency 1 --output-tokens 3 "+line) {
+			counts = append(counts, len(body.Messages))
+		}
+		return counts
+	}
+	all := messages("")
+	for turns := range 3 { // 2 messages before the first answer, with the system's, and 2 more before each other
+		want := slices.DeleteFunc(slices.Clone(all), func(n int) bool { return n > 2*turns+2 })
+		got := messages(fmt.Sprint("--turns ", turns+1))
+		slices.Sort(want)
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			t.Errorf("%d turns: requests of %v messages, want %v", turns+1, got, want)
+		}
+	}
+	if got := messages("--turns 1 --requests 9"); !slices.Equal(got, slices.Repeat([]int{2}, 9)) {
+		t.Errorf("nine first turns: requests of %v messages", got)
+	}
+	must(t, "import", file, "--arrivals", "poisson:9", "-o", "w.parquet", "--quiet")
+	_, errs, code := reprise(t, strings.Fields("simulate w.parquet --turns 1 --preset l4-qwen2.5-0.5b -o r.parquet")...)
+	if code != cli.Good || !strings.Contains(errs, "turns: 40 of") {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+	if out := must(t, "report", "r.parquet", "--details"); !strings.Contains(out, "up to turn 1 of each conversation") {
+		t.Errorf("the report does not say it:\n%s", out)
 	}
 }
 

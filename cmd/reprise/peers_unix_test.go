@@ -172,6 +172,8 @@ func TestLinesByPeers(t *testing.T) {
 	for _, peer := range []struct{ line, more string }{
 		{"aiperf profile ", "--model truth/tok --ui none --url URL"},
 		{"vllm bench serve --dataset-name random ", "--base-url URL --model truth/tok --tokenizer FOLDER/tok"},
+		{"vllm bench serve --dataset-name sharegpt ", "--base-url URL --model truth/tok --tokenizer FOLDER/tok " +
+			"--backend openai-chat --endpoint /v1/chat/completions"},
 		{"guidellm run ", "--disable-console --backend kind=openai_http,target=URL,model=truth/tok " +
 			"--tokenizer kind=huggingface_auto,model=truth/tok --constraint kind=max_requests,count=40"},
 		{"inference-perf: `", `
@@ -192,6 +194,12 @@ tokenizer: {pretrained_model_name_or_path: FOLDER/tok}
 				here += " --requests 40"
 			}
 			t.Chdir(t.TempDir())
+			chats, err := os.ReadFile(conversations(t, 40)) // without system prompts, which vLLM takes for the human's
+			if err != nil {
+				t.Fatal(err)
+			}
+			chats = regexp.MustCompile(`\{"from":"system"[^}]*\},`).ReplaceAll(chats, nil)
+			writeFiles(t, map[string]string{"F": string(chats)})
 			url, sent := wireOf(t, c)
 			line := peer.line + args + " " + strings.NewReplacer("URL", url, "FOLDER", folder).Replace(peer.more)
 			if args, yes := strings.CutPrefix(line, "inference-perf: `"); yes {

@@ -86,9 +86,6 @@ func (f *replayCommandFlags) run(cmd *cobra.Command, arg string) error {
 		f.SendText(prompts.raw(), nil)
 	}
 	f.paceLoad(prompts.given())
-	if err := f.Settle(); err != nil {
-		return err
-	}
 	if err := f.Check(cmd); err != nil {
 		return err
 	}
@@ -174,6 +171,7 @@ func (f *replayCommandFlags) open(cmd *cobra.Command, arg string, prompts *promp
 // registerAll registers the flags of the command.
 func (f *replayCommandFlags) registerAll(cmd *cobra.Command) {
 	f.Replay.Register(cmd)
+	f.made.Of = &f.Workload
 	f.made.Register(cmd)
 	_, rest := flags.Sections(cmd.Flags(), flags.PromptFlags)
 	rest.BoolVar(&f.asSessions, "as-sessions", false,

@@ -70,6 +70,7 @@ measurements; docs/architecture.md says how an engine works.`,
 	judgement, _ := flags.Sections(fl, flags.JudgementFlags)
 	results.OutputVar(&f.Out, "Parquet `file` for the results; by default only a summary is printed")
 	f.Load.Register(cmd)
+	f.made.Of = &f.Workload
 	f.made.Register(cmd)
 	_, loadRest := flags.Sections(fl, flags.LoadFlags)
 	loadRest.Int64Var(&f.requests, "requests", 0, "how many requests --input-tokens makes; 0 is 1,000")

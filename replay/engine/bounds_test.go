@@ -1,9 +1,10 @@
 package engine
 
 import (
-	"reprise/trace/fleet"
 	"testing"
 	"time"
+
+	"reprise/trace/fleet"
 )
 
 // The limits of a job are the last values that its keys have room for.
@@ -169,10 +170,10 @@ func TestConfigLimits(t *testing.T) {
 
 // Imbalance is the most over the mean.
 func TestImbalance(t *testing.T) {
-	if got := imbalance([]int64{30, 10, 20}); got == nil || *got != 1.5 {
+	if got := fleet.Imbalance([]int64{30, 10, 20}); got == nil || *got != 1.5 {
 		t.Errorf("got %v, want 1.5", got)
 	}
-	if got := imbalance([]int64{0, 0}); got != nil {
+	if got := fleet.Imbalance([]int64{0, 0}); got != nil {
 		t.Errorf("replicas without work have an imbalance of %v", *got)
 	}
 }

@@ -2,6 +2,8 @@ package engine
 
 import (
 	"slices"
+
+	"reprise/trace/fleet"
 )
 
 // A Tally adds up the answers of a [Fleet] for a comparison of routers. Make it
@@ -75,7 +77,7 @@ type FleetSummary struct {
 // Summary describes the run, once the fleet has finished.
 func (t *Tally) Summary(f *Fleet) FleetSummary {
 	s := FleetSummary{Router: f.c.Router, Replicas: f.c.Replicas, Answered: t.answered, Refused: t.refused, Cut: t.cut,
-		HitByToken: ratio(t.cached, t.prompt), HitByBlock: ratio(t.hits, t.blocks), LoadImbalance: imbalance(t.sent),
+		HitByToken: fleet.Ratio(t.cached, t.prompt), HitByBlock: fleet.Ratio(t.hits, t.blocks), LoadImbalance: fleet.Imbalance(t.sent),
 		Reached: f.Reached()}
 	var computed []int64
 	for _, e := range f.Stats() {
@@ -83,7 +85,7 @@ func (t *Tally) Summary(f *Fleet) FleetSummary {
 		s.Preemptions += e.Preemptions
 		s.MaxUsedBlocks, s.CapacityBlocks = max(s.MaxUsedBlocks, e.MaxUsedBlocks), e.CapacityBlocks
 	}
-	s.PrefillImbalance = imbalance(computed)
+	s.PrefillImbalance = fleet.Imbalance(computed)
 	slices.Sort(t.ttft)
 	if len(t.ttft) > 0 {
 		s.TTFTP50MS = inMS(quantile(t.ttft, 0.5))
@@ -92,22 +94,6 @@ func (t *Tally) Summary(f *Fleet) FleetSummary {
 		s.TTFTP99MS = inMS(quantile(t.ttft, 0.99))
 	}
 	return s
-}
-
-func ratio(part, whole int64) *float64 {
-	if whole == 0 {
-		return nil
-	}
-	r := float64(part) / float64(whole)
-	return &r
-}
-
-func imbalance(by []int64) *float64 {
-	total := int64(0)
-	for _, n := range by {
-		total += n
-	}
-	return ratio(slices.Max(by)*int64(len(by)), total)
 }
 
 func inMS(v float64) *float64 {

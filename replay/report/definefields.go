@@ -155,6 +155,7 @@ var settingFields = []numberField{
 	{"run.selection.from_ns, run.selection.to_ns", "ns",
 		"Window of the workload's own time that is sent; 0 has no end."},
 	{"run.selection.max_requests", "requests", "Most requests to send."},
+	{"run.selection.turns", "turns", "Most turns to send of each conversation."},
 	{"run.selection.sample.share", "share", "Share of the sessions that a sample was to hold."},
 	{"run.selection.sample.sessions, run.selection.sample.of_sessions", "sessions",
 		"Sessions in the sample, and in the workload that it is of."},

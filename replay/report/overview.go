@@ -188,6 +188,9 @@ func (g *factGroup) part(p *result.Selection) {
 	if s := p.Sample; s != nil {
 		notes = append(notes, fmt.Sprintf("%s of %s", doc.Brief(s.Sessions), doc.Many(s.OfSessions, "session")))
 	}
+	if p.Turns > 0 {
+		notes = append(notes, fmt.Sprintf("up to turn %d of each conversation", p.Turns))
+	}
 	if p.MaxRequests > 0 {
 		notes = append(notes, "the first of them")
 	}

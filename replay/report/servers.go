@@ -213,7 +213,7 @@ func readServers(s *Summary, metrics func() trace.Reader[result.Metric], firstDu
 		"prompt":  &out.PromptTokens, "generate": &out.Generated} {
 		*into = totals[name]
 	}
-	out.PrefixRatio = quotient(out.PrefixHits, out.PrefixQueries)
+	out.PrefixRatio = Quotient(out.PrefixHits, out.PrefixQueries)
 	if seconds := out.ToS - out.FromS; out.Generated != nil && seconds > 0 {
 		out.GeneratedPerS = Rounded(*out.Generated/seconds, 1e6)
 	}
@@ -285,7 +285,7 @@ func (h *serverHistogram) stat() *Stat {
 		return nil
 	}
 	count := h.buckets[math.Inf(1)]
-	out := &Stat{Count: int64(count), Method: "buckets", Mean: quotient(trace.Ptr(h.sum*1000), &count)}
+	out := &Stat{Count: int64(count), Method: "buckets", Mean: Quotient(trace.Ptr(h.sum*1000), &count)}
 	for _, p := range percentiles {
 		if out.Count >= p.needed {
 			*p.of(out) = Rounded(1000*h.quantile(bounds, float64(p.per)/1000), 1e6)
@@ -345,10 +345,11 @@ func energy(v *Servers, counted *float64, answered, seconds float64) {
 	if tokens == nil {
 		tokens = &answered
 	}
-	v.JoulesPerToken, v.TokensPerWatt = quotient(v.EnergyJ, tokens), quotient(tokens, v.EnergyJ)
+	v.JoulesPerToken, v.TokensPerWatt = Quotient(v.EnergyJ, tokens), Quotient(tokens, v.EnergyJ)
 }
 
-func quotient(a, b *float64) *float64 {
+// Quotient is a/b rounded to nine decimals, nil where either is unknown or b is not above 0.
+func Quotient(a, b *float64) *float64 {
 	if a == nil || b == nil || *b <= 0 {
 		return nil
 	}
@@ -359,8 +360,8 @@ func quotient(a, b *float64) *float64 {
 func speculation(totals map[string]*float64, sums *result.Server, lines *serverLines) *Speculation {
 	if d := totals["drafts"]; d != nil && *d > 0 {
 		out := &Speculation{Steps: d, DraftTokens: totals["drafted"], AcceptedTokens: totals["accepted"]}
-		out.Acceptance = quotient(out.AcceptedTokens, out.DraftTokens)
-		if q := quotient(out.AcceptedTokens, d); q != nil {
+		out.Acceptance = Quotient(out.AcceptedTokens, out.DraftTokens)
+		if q := Quotient(out.AcceptedTokens, d); q != nil {
 			out.Length = Rounded(1+*q, 1e9)
 		}
 		out.ByPosition = byPosition(sums, *d)
@@ -372,7 +373,7 @@ func speculation(totals map[string]*float64, sums *result.Server, lines *serverL
 		return nil
 	}
 	out := &Speculation{DraftTokens: d, AcceptedTokens: totals["accepted"]}
-	out.Acceptance = quotient(out.AcceptedTokens, d)
+	out.Acceptance = Quotient(out.AcceptedTokens, d)
 	if length != nil {
 		out.Length = &length.Mean
 	}

@@ -153,6 +153,7 @@ type Selection struct {
 	FromNS      int64 `json:"from_ns,omitempty"` // the window, in times of the workload
 	ToNS        int64 `json:"to_ns,omitempty"`   // its end; 0 is that of the workload
 	MaxRequests int64 `json:"max_requests,omitempty"`
+	Turns       int64 `json:"turns,omitempty"` // only so many first ones of each conversation
 	// Outputs is what stood for output lengths that the workload does not tell, as
 	// --output-tokens says it.
 	Outputs string `json:"outputs,omitempty"`

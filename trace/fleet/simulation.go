@@ -189,29 +189,28 @@ func (g *Simulation) Summary(whole Traffic, kvBytes int64, origin string) *Summa
 // tokens of one cache.
 func (p *pool) summary(whole *Traffic, one int64) Result {
 	return Result{Router: p.router.name, HitBlocks: p.all.hits, HitTokens: p.all.hitTokens,
-		HitRatio: share(p.all.hits, whole.Blocks), HitRatioByToken: share(p.all.hitTokens, whole.PromptTokens),
-		ServerHitRatio: share(p.all.serverTokens, whole.PromptTokens), ShareOfOneCache: share(p.all.hitTokens, one),
-		RequestImbalance: imbalance(p.requests), SentImbalance: imbalance(p.router.sent),
-		PrefillImbalance: imbalance(p.prefill),
+		HitRatio: Ratio(p.all.hits, whole.Blocks), HitRatioByToken: Ratio(p.all.hitTokens, whole.PromptTokens),
+		ServerHitRatio: Ratio(p.all.serverTokens, whole.PromptTokens), ShareOfOneCache: Ratio(p.all.hitTokens, one),
+		RequestImbalance: Imbalance(p.requests), SentImbalance: Imbalance(p.router.sent),
+		PrefillImbalance: Imbalance(p.prefill),
 		Sent:             slices.Clone(p.router.sent), Prefill: slices.Clone(p.prefill)}
 }
 
-// share is part of whole, or nil of nothing.
-func share(part, whole int64) *float64 {
+// Ratio returns part/whole, or nil without a whole.
+func Ratio(part, whole int64) *float64 {
 	if whole == 0 {
 		return nil
 	}
-	f := float64(part) / float64(whole)
-	return &f
+	return trace.Ptr(float64(part) / float64(whole))
 }
 
-// imbalance is the greatest load over the mean.
-func imbalance(loads []int64) *float64 {
+// Imbalance is the greatest load over the mean.
+func Imbalance(loads []int64) *float64 {
 	var total int64
 	for _, n := range loads {
 		total += n
 	}
-	return share(slices.Max(loads)*int64(len(loads)), total)
+	return Ratio(slices.Max(loads)*int64(len(loads)), total)
 }
 
 // Traffic is what some requests with blocks brought, and what a cache without limit knew

@@ -83,7 +83,7 @@ func waterfall(g *Simulation, group comparison, rows string, t *Traffic, hit fun
 
 // step adds what is left after one.
 func (w *Waterfall) step(name, router string, left int64) {
-	s := Step{Step: name, Router: router, HitRatio: share(left, w.PromptTokens)}
+	s := Step{Step: name, Router: router, HitRatio: Ratio(left, w.PromptTokens)}
 	for i := len(w.Steps) - 1; i >= 0 && s.After == ""; i-- {
 		if before := w.Steps[i]; before.Router == "" {
 			s.After = before.Step

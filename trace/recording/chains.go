@@ -3,7 +3,6 @@ package recording
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"strings"
 
 	"reprise/trace"
@@ -55,18 +54,10 @@ func (c *chains) readFile(name string) error {
 	if err != nil {
 		return err
 	}
-	for batch := make([]linkRow, 256); ; {
-		n, err := rows.Read(batch)
-		for i := range batch[:n] {
-			c.note(&batch[i].Links)
-		}
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
+	return trace.Each(rows, func(_ int64, r *linkRow) error {
+		c.note(&r.Links)
+		return nil
+	})
 }
 
 func (c *chains) note(l *Links) {

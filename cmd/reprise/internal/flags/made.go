@@ -16,12 +16,13 @@ import (
 // that prompts share, and turns.
 type Made struct {
 	fl       *pflag.FlagSet
-	Requests int64  // how many are made where the command says no number; 0 is [madeRequests]
-	input    string // --input-tokens
-	output   string // --output-tokens, where the command has no flag of that name by itself
-	shared   string // --shared-prefix
-	prefixes int    // --prefixes
-	turns    string // --turns
+	Requests int64     // how many are made where the command says no number; 0 is [madeRequests]
+	input    string    // --input-tokens
+	output   string    // --output-tokens, where the command has no flag of that name by itself
+	shared   string    // --shared-prefix
+	prefixes int       // --prefixes
+	turns    string    // --turns
+	Of       *Workload // of which --turns sends the first turns where none are made; nil in a command that sends all
 }
 
 // madeRequests is the number of requests where no flag gives one. Built-in workloads have as many.
@@ -42,7 +43,8 @@ func (f *Made) Register(cmd *cobra.Command) {
 		"`tokens` before --input-tokens in each prompt, which prompts have in common")
 	rest.IntVar(&f.prefixes, "prefixes", 1, "how many different shared prefixes there are")
 	rest.StringVar(&f.turns, "turns", "",
-		"`number` of turns of a session; each turn repeats the turns before it and adds --input-tokens")
+		"`number` of turns of a session; each turn repeats the turns before it and adds --input-tokens. With WORKLOAD: "+
+			"send only the first turns of each conversation")
 }
 
 // Given tells whether the flags stand for a workload.
@@ -59,8 +61,15 @@ func (f *Made) Name() string {
 // Wants wants one workload, or none where the flags make one.
 func (f *Made) Wants(cmd *cobra.Command, args []string) error {
 	if !f.Given() {
+		if f.Of != nil && f.turns != "" {
+			n, err := quantity.Count(f.turns)
+			if err != nil || n == 0 {
+				return cli.Usagef("--turns: want how many first turns of each conversation are sent, such as 1")
+			}
+			f.Of.Turns = n
+		}
 		for _, name := range []string{"shared-prefix", "prefixes", "turns"} {
-			if cmd.Flags().Changed(name) {
+			if cmd.Flags().Changed(name) && (name != "turns" || f.Of == nil) {
 				return cli.Usagef("--%s is about requests that are made: give their length, --input-tokens 550", name)
 			}
 		}

@@ -21,6 +21,7 @@ type Workload struct {
 	PrimeConcurrency int
 	sample           string
 	MaxRequests      int64
+	Turns            int64 // only the first of each conversation; 0 is all
 	Loop             string
 	LoopSame         bool
 	LoopQuiet        bool // of a trial, which is one of many

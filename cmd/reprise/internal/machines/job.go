@@ -164,9 +164,6 @@ func (f *jobReplayFlags) run(cmd *cobra.Command, workload string) error {
 	if err := fl.Set("shard", fmt.Sprintf("0/%d", f.spec.Shards)); err != nil {
 		return err
 	}
-	if err := f.Settle(); err != nil {
-		return err
-	}
 	if err := f.Check(cmd); err != nil {
 		return err
 	}

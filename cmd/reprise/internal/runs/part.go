@@ -11,6 +11,7 @@ import (
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
 	"reprise/replay"
+	"reprise/replay/report"
 	"reprise/replay/result"
 	"reprise/synth"
 	"reprise/synth/fidelity"
@@ -36,8 +37,8 @@ type workloadPart struct {
 	about result.Selection
 }
 
-// part chooses what the flags ask for: first the window, then the sample of it,
-// then the first rows of that, and then how often.
+// partOf chooses what the flags ask for: first the window, then the sample of it, then the first turns and the first
+// rows of that, and then how often.
 func partOf(cmd *cobra.Command, w *trace.Trace, f *flags.Workload, seed uint64) (*workloadPart, error) {
 	all, blockSize, err := OpenRows(w)
 	if err != nil {
@@ -83,6 +84,20 @@ func partOf(cmd *cobra.Command, w *trace.Trace, f *flags.Workload, seed uint64) 
 			return nil, err
 		}
 	}
+	if f.Turns > 0 {
+		members, err := trace.Columns[trace.Member](w)
+		if err != nil {
+			return nil, err
+		}
+		of, numbered := p.rows.Len(), int64(0)
+		if p.rows, numbered, err = p.rows.Turns(members, f.Turns); err != nil {
+			return nil, err
+		} else if numbered == 0 {
+			return nil, cli.Usagef("--turns: the workload has no conversations, only single requests; --input-tokens 550 "+
+				"--turns %d makes sessions", f.Turns)
+		}
+		cli.Notef(cmd, "turns: %d of %d rows, up to turn %d of each conversation", p.rows.Len(), of, f.Turns)
+	}
 	if f.MaxRequests > 0 {
 		p.rows = p.rows.Head(f.MaxRequests)
 	}
@@ -99,6 +114,7 @@ func partOf(cmd *cobra.Command, w *trace.Trace, f *flags.Workload, seed uint64) 
 	p.every = p.rows
 	p.about.Rows, p.about.OfRows = p.rows.Len(), p.of
 	p.about.FromNS, p.about.ToNS, p.about.MaxRequests = int64(f.Start), int64(f.End), f.MaxRequests
+	p.about.Turns = f.Turns
 	return p, nil
 }
 
@@ -249,7 +265,7 @@ func (p *workloadPart) compare(cmd *cobra.Command, window *trace.Part) error {
 	}
 	per := func(name, what string, by, bySample *float64) {
 		a := values[what]
-		m := result.Measure{Name: name, Whole: quotient(a.Ref, by), Sample: quotient(a.Cand, bySample)}
+		m := result.Measure{Name: name, Whole: report.Quotient(a.Ref, by), Sample: report.Quotient(a.Cand, bySample)}
 		if m.Whole != nil && m.Sample != nil && *m.Whole != 0 {
 			m.Distance = trace.Ptr(math.Abs(*m.Sample / *m.Whole - 1))
 		}
@@ -285,13 +301,6 @@ var sampleWords = map[string]string{
 	"output_tokens_mean": "output tokens, mean",
 	"input_ks":           "prompt lengths", "output_ks": "output lengths", "turns_ks": "turns of sessions",
 	"hit_by_token": "hit ratio by token", "hit_by_block": "hit ratio by block", "mrc_mae": "hit ratio of LRU caches",
-}
-
-func quotient(a, b *float64) *float64 {
-	if a == nil || b == nil || *b == 0 {
-		return nil
-	}
-	return trace.Ptr(*a / *b)
 }
 
 // repeat makes the loop that the flags ask for.

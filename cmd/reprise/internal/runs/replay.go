@@ -52,21 +52,6 @@ import (
 	"reprise/replay/result"
 )
 
-// Settle has a loop for a duration end with it.
-func (f *Replay) Settle() error {
-	if err := f.Workload.Check(); err != nil {
-		return err
-	}
-	if err := f.Dry.Check(); err != nil {
-		return err
-	}
-	loop, err := f.Workload.Rounds()
-	if loop.Time > 0 && (f.Load.Duration == 0 || loop.Time < f.Load.Duration) {
-		f.Load.Duration = loop.Time
-	}
-	return err
-}
-
 // Replay says what a replay sends, to whom, when, and what it measures. Each field
 // that is a struct is a group of flags.
 type Replay struct {
@@ -142,11 +127,15 @@ func (f *Replay) Check(cmd *cobra.Command) error {
 	if err := f.checkShard(); err != nil {
 		return err
 	}
-	for _, group := range []flags.Group{&f.Target, &f.Load, &f.Wire, &f.Live, &f.Admin, &f.Abort,
+	for _, group := range []flags.Group{&f.Workload, &f.Dry, &f.Target, &f.Load, &f.Wire, &f.Live, &f.Admin, &f.Abort,
 		&f.Servers, &f.Deployment} {
 		if err := group.Check(); err != nil {
 			return err
 		}
+	}
+	// A loop for a duration ends with it.
+	if loop, _ := f.Workload.Rounds(); loop.Time > 0 && (f.Load.Duration == 0 || loop.Time < f.Load.Duration) {
+		f.Load.Duration = loop.Time
 	}
 	if err := f.checkShare(); err != nil {
 		return err

@@ -131,9 +131,6 @@ func (l liveTarget) Run(ctx context.Context, t bench.Trial) error {
 	f.Target.Timeout = cmp.Or(t.Timeout, f.Target.Timeout)
 	f.Load.Take(t)
 	f.Workload.Take(t)
-	if err := f.Settle(); err != nil {
-		return err
-	}
 	if err := f.Check(cmd); err != nil {
 		return err
 	}
