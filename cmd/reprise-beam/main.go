@@ -276,7 +276,7 @@ func (o *options) removeShards() (err error) {
 func (o *options) say(cmd *cobra.Command) error {
 	text, err := os.ReadFile(o.job.Profile())
 	if errors.Is(err, fs.ErrNotExist) {
-		cli.Notef(cmd, "workers wrote %s and its profile, which this machine does not see; remove the shards in %s "+
+		cli.Warnf(cmd, "workers wrote %s and its profile, which this machine does not see; remove the shards in %s "+
 			"and the key", o.job.Out, o.job.Work)
 		return nil
 	}

@@ -62,7 +62,7 @@ reprise import --tier does all of this in one step.`,
 	everyday.BoolVar(&f.card, "card", false, "print the privacy card of a file, and exit")
 	everyday.BoolVar(&f.asJSON, "json", false, "print the privacy card as JSON")
 	flags.Details(fl)
-	everyday.Bool("quiet", false, "no progress")
+	everyday.Bool("quiet", false, flags.QuietUsage)
 	f.Register(fl, anonymize.Partner, "privacy tier of the trace: partner or public")
 	return cmd
 }

@@ -86,7 +86,7 @@ Checks:
 		"write an HTML `page` with the findings, the source's fields and the remaining risks")
 	checks.BoolVar(&f.release, "release", false, "make the output readable to everybody (0644) if no check failed")
 	checksRest.Seed(&f.draws, "audit-seed", 1, "")
-	results.Bool("quiet", false, "no progress")
+	results.Bool("quiet", false, flags.QuietUsage)
 	return cmd
 }
 
@@ -173,7 +173,7 @@ func (f *auditFlags) audit(cmd *cobra.Command, path string, others []string) err
 	if err := trace.Share(path); err != nil {
 		return err
 	}
-	cli.Notef(cmd, "everybody on this machine may read %s now", path)
+	cli.Warnf(cmd, "everybody on this machine may read %s now", path)
 	return nil
 }
 

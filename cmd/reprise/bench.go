@@ -230,13 +230,10 @@ func (f *benchFlags) run(cmd *cobra.Command, arg string) error {
 	if err != nil {
 		return err
 	}
-	r := bench.SuiteRun{Suite: suite, Text: text, Dir: f.out, Trace: f.trace,
+	r := bench.SuiteRun{Suite: suite, Text: text, Dir: f.out, Trace: f.trace, Note: func(s string) { cli.Notef(cmd, "%s", s) },
 		Workload: func(_ context.Context, row *bench.Row, seed uint64, path string) error {
 			return specs.write(cmd, row, seed, path)
 		}}
-	if !cli.On(cmd, "quiet") {
-		r.Note = func(s string) { cli.Notef(cmd, "%s", s) }
-	}
 	if r.Options, err = f.options(); err != nil {
 		return err
 	}
@@ -333,7 +330,7 @@ func (f *benchFlags) change(cmd *cobra.Command, s *bench.Suite) error {
 		case len(f.rows) > 0 && !slices.Contains(f.rows, row.Name):
 			continue
 		case row.Workload.Trace && f.trace == "" && len(f.rows) == 0:
-			cli.Notef(cmd, "row %s sends a trace and is left out: give --trace FILE", row.Name)
+			cli.Warnf(cmd, "row %s sends a trace and is left out: give --trace FILE", row.Name)
 			continue
 		}
 		if f.repeats > 0 {

@@ -53,7 +53,7 @@ missing for a good fit, and the sweep that would record them. docs/calibrate.md 
 	results.OutputVar(&f.out, "YAML `file` for the engine; by default only the answer is printed")
 	results.BoolVar(&f.asJSON, "json", false, "print JSON")
 	flags.Details(fl)
-	results.Bool("quiet", false, "no progress")
+	results.Bool("quiet", false, flags.QuietUsage)
 	server.IntVar(&f.stated.KVTokens, "kv-tokens", 0,
 		"KV memory of the server in tokens; 0 is as the server stated, else as the results tell")
 	server.IntVar(&f.stated.MaxSeqs, "max-num-seqs", 0,
@@ -110,7 +110,7 @@ func sayFits(cmd *cobra.Command) func(step string, fits int) {
 		case left >= cli.LogEvery:
 			step += fmt.Sprintf(", about %v left", left.Round(time.Second))
 		}
-		cli.Stepf(cmd, "%s", step)
+		cli.Notef(cmd, "%s", step)
 	}
 }
 
@@ -139,14 +139,14 @@ func readRecords(cmd *cobra.Command, paths []string) ([]*calibrate.Record, error
 		r, err := readRecord(path)
 		switch {
 		case errors.Is(err, calibrate.ErrFew) && len(files) > 1:
-			cli.Notef(cmd, "left out: %v", err)
+			cli.Warnf(cmd, "left out: %v", err)
 			short = err
 			continue
 		case err != nil:
 			return nil, err
 		}
 		if r.Untrusted != "" {
-			cli.Notef(cmd, "%s is not trustworthy: %s", path, r.Untrusted)
+			cli.Warnf(cmd, "%s is not trustworthy: %s", path, r.Untrusted)
 		}
 		records = append(records, r)
 	}
@@ -208,7 +208,7 @@ The exit code is 3 if a figure is beyond the limit, and 4 if a run is not trustw
 	judgement.ShareVar(&f.limit, "max-error", 0.15, "largest error of a figure, as a share of the measured one")
 	results.BoolVar(&f.asJSON, "json", false, "print JSON")
 	flags.Details(fl)
-	results.Bool("quiet", false, "no progress")
+	results.Bool("quiet", false, flags.QuietUsage)
 	return cmd
 }
 

@@ -103,7 +103,7 @@ func (f *capacityFlags) run(cmd *cobra.Command, path string) error {
 		return err
 	}
 	if l := r.Untrusted(); l != nil {
-		cli.Notef(cmd, "the sweep is not trustworthy: at %s the client was the limit", l.Name)
+		cli.Warnf(cmd, "the sweep is not trustworthy: at %s the client was the limit", l.Name)
 	}
 	d.Prices.PerGPUHour = cmp.Or(d.Prices.PerGPUHour, r.PricePerGPUHour)
 	d.GPUsPerInstance = cmp.Or(d.GPUsPerInstance, r.GPUs, r.Environment.GPUCount(), 1)

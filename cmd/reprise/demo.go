@@ -50,7 +50,7 @@ every stage ran.`,
 	results.StringVarP(&dir, "output", "o", "demo", "`directory` to write to")
 	load.FactorVar(&speed, "speed", 2, "replay this much faster than recorded")
 	results.Bool("json", false, "print the summary as JSON")
-	results.Bool("quiet", false, "no progress")
+	results.Bool("quiet", false, flags.QuietUsage)
 	flags.Details(cmd.Flags())
 	return cmd
 }
@@ -93,7 +93,7 @@ func (d *demo) run() error {
 	if err := report.Page(d.summary).WriteText(d.cmd.OutOrStdout(), answer); err != nil {
 		return err
 	}
-	cli.Notef(d.cmd, "Done in %.0f s. Open %s in a browser.", time.Since(begin).Seconds(), d.path("report.html"))
+	cli.Warnf(d.cmd, "Done in %.0f s. Open %s in a browser.", time.Since(begin).Seconds(), d.path("report.html"))
 	return nil
 }
 

@@ -72,7 +72,7 @@ docs/fidelity.md defines every measure.`,
 		"count only requests after this share of the duration; earlier ones only fill caches and sessions")
 	judgementRest.DurationVar(&f.warmUp, "warm-up", 0,
 		"count only requests this long after the first arrival; with --from, the later of the two")
-	results.Bool("quiet", false, "no progress")
+	results.Bool("quiet", false, flags.QuietUsage)
 	return cmd
 }
 

@@ -153,7 +153,7 @@ func (f *importFlags) register(cmd *cobra.Command) {
 	results.BoolVar(&f.asJSON, "json", false, "print the summary as JSON")
 	f.shard.Register(fl)
 	flags.Details(fl)
-	results.Bool("quiet", false, "no progress")
+	results.Bool("quiet", false, flags.QuietUsage)
 }
 
 // inShards reads the flags of a shard, and reports whether this is one.

@@ -188,7 +188,7 @@ func (p *promptFile) open(cmd *cobra.Command, tokenizer string, paced bool,
 	f.BlockSize, f.sessions = profile.DefaultServerBlock, most
 	f.asStep = func(read datasets.Info) {
 		if read.Bad > 0 {
-			cli.Notef(cmd, "%s: %s", p.path, skipped(read))
+			cli.Warnf(cmd, "%s: %s", p.path, skipped(read))
 		}
 	}
 	if err := f.run(cmd, files); err != nil {

@@ -310,7 +310,7 @@ func keepSecrets(cmd *cobra.Command) {
 	_, alone := cmd.Context().Value(confinerKey{}).(confiner)
 	if alone && (cmd.Name() == "record" || slices.ContainsFunc(secretFlags, cmd.Flags().Changed)) {
 		if err := anonymize.NoCoreDumps(); err != nil && cmd.Name() != "record" { // which says so itself
-			cli.Notef(cmd, "not confined: core dumps not available: %v", err)
+			cli.Warnf(cmd, "not confined: core dumps not available: %v", err)
 		}
 	}
 }
@@ -331,11 +331,11 @@ func confine(cmd *cobra.Command, read, write []string) *anonymize.Confinement {
 		return out
 	}
 	if err := objectstore.Start(append(named(read), named(write)...)...); err != nil {
-		cli.Notef(cmd, "%v", err)
+		cli.Warnf(cmd, "%v", err)
 	}
 	c := f(named(read), named(write))
 	for _, m := range c.Missing() {
-		cli.Notef(cmd, "not confined: %s", m)
+		cli.Warnf(cmd, "not confined: %s", m)
 	}
 	return &c
 }

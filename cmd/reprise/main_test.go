@@ -120,13 +120,14 @@ func TestNotATrace(t *testing.T) {
 	}
 }
 
-// Nothing is told of the steps on the way with --quiet: what a command chose is.
+// With --quiet nothing is told of steps and choices; what somebody must know still is.
 func TestQuiet(t *testing.T) {
 	long(t)
 	t.Chdir(t.TempDir())
-	for args, chose := range map[string]string{
-		"sweep chat --preset l4-qwen2.5-0.5b --rates 5 --level-duration 5s --level-requests 0 --no-confirm": "",
-		"compare w.parquet --preset l4-qwen2.5-0.5b --costs-b step=6ms --rounds 2 -o rounds":                "plan: ",
+	for _, args := range []string{
+		"sweep chat --preset l4-qwen2.5-0.5b --rates 5 --level-duration 5s --level-requests 0 --no-confirm",
+		"compare w.parquet --preset l4-qwen2.5-0.5b --costs-b step=6ms --rounds 2 -o rounds",
+		"replay w.parquet --rate 4 --max-requests 9 --dry-run",
 	} {
 		must(t, "synth", "chat", "-n", "20", "-o", "w.parquet")
 		_, told, _ := reprise(t, strings.Fields(args)...)
@@ -134,8 +135,17 @@ func TestQuiet(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, errs, code := reprise(t, append(strings.Fields(args), "--quiet")...)
-		if lines := strings.Count(errs, "\n"); strings.Count(told, "\n") <= lines || lines > min(len(chose), 1) || !strings.HasPrefix(errs, chose) || code != cli.Good {
+		if told == "" || errs != "" || code != cli.Good {
 			t.Errorf("%s: exit code %d, %q, and with --quiet %q", args, code, told, errs)
+		}
+	}
+	writeFiles(t, map[string]string{"p.jsonl": strings.Repeat(`{"prompt":"one two"}`+"\n", 2000) + "{\n"})
+	for args, want := range map[string]string{ // a loss, and a flag that does nothing
+		"replay p.jsonl --rate 4 --dry-run --quiet --set assume=ttft=1s,itl=10ms": "p.jsonl: ",
+		"replay chat --output-tokens 5 --dry-run --quiet":                         "--output-tokens changes nothing",
+	} {
+		if _, errs, code := reprise(t, strings.Fields(args)...); code != cli.Good || !strings.HasPrefix(errs, want) || strings.Count(errs, "\n") > 2 {
+			t.Errorf("%s: exit code %d, %q", args, code, errs)
 		}
 	}
 }

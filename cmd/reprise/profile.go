@@ -86,7 +86,7 @@ prompt blocks minus the replica's share of prompt tokens above the mean.
 	caches.StringVar(&f.capacity, "replica-capacity", "",
 		"prefix cache of each replica: `size` in blocks (10000), tokens (1Mtok) or memory (40GiB); by "+
 			"default unlimited")
-	results.Bool("quiet", false, "no progress")
+	results.Bool("quiet", false, flags.QuietUsage)
 	return cmd
 }
 

@@ -222,7 +222,7 @@ func (f *reportFlags) write(cmd *cobra.Command, path string, s report.Summary) e
 	})
 	if tier := trace.TierNote("file", s.Run.Tier); tier != "" &&
 		(f.format == formatVLLM || f.format == formatCSV || f.VLLM.Saves()) {
-		cli.Notef(cmd, "note: %s Neither vLLM's JSON nor CSV has a place to say so.", tier)
+		cli.Warnf(cmd, "note: %s Neither vLLM's JSON nor CSV has a place to say so.", tier)
 	}
 	if err != nil || !f.VLLM.Saves() {
 		return err
@@ -266,7 +266,7 @@ func (f *reportFlags) summarise(cmd *cobra.Command, path string, i, n int) (repo
 		if metrics.Started == results.Run.Started {
 			o.Metrics = metrics.Reader
 		} else { // a file of the same name that an earlier run left
-			cli.Notef(cmd, "%s is of another run, and left out", result.MetricsName(path))
+			cli.Warnf(cmd, "%s is of another run, and left out", result.MetricsName(path))
 		}
 	}
 	var s report.Summary
@@ -587,7 +587,7 @@ func journalOf(cmd *cobra.Command, path string) (string, error) {
 	case err == nil:
 		state = "its run ended at " + last.Format(time.DateTime)
 	}
-	cli.Notef(cmd, "%s is not finished: %s. Read from its journal: %s. %s", path, state,
+	cli.Warnf(cmd, "%s is not finished: %s. Read from its journal: %s. %s", path, state,
 		doc.Many(j.Rows(), "request"), next)
 	return name, nil
 }

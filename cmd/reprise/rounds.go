@@ -400,9 +400,9 @@ func (m *roundMaker) pair(cmd *cobra.Command, p roundPair) error {
 		if !there {
 			m.began = true
 			if p.round == 1 && i == 0 {
-				cli.Stepf(cmd, "rounds begin with A and B in turn, the first with %s:", strings.ToUpper(r.side))
+				cli.Notef(cmd, "rounds begin with A and B in turn, the first with %s:", strings.ToUpper(r.side))
 			}
-			cli.Stepf(cmd, "%s", name)
+			cli.Notef(cmd, "%s", name)
 		}
 		t := bench.Trial{Name: name, Workload: m.workload, Load: m.load,
 			Seed: strconv.FormatUint(m.plan.Seed+p.seed, 10), ColdSeed: strconv.FormatUint(cold, 10),
@@ -418,7 +418,7 @@ func (m *roundMaker) pair(cmd *cobra.Command, p roundPair) error {
 		}
 	}
 	if makes && m.untold > 0 {
-		cli.Stepf(cmd, "%s", roundTook(time.Since(start)+m.rest, m.untold))
+		cli.Notef(cmd, "%s", roundTook(time.Since(start)+m.rest, m.untold))
 		m.untold = 0
 	}
 	return nil

@@ -93,7 +93,7 @@ func serveModel(cmd *cobra.Command, f *flags.Engine, c *engine.ServerConfig) err
 	}
 	c.Engine = e
 	if warning := f.Warning(cmd, e); warning != "" {
-		cli.Notef(cmd, "warning: %s", warning)
+		cli.Warnf(cmd, "warning: %s", warning)
 	}
 	return nil
 }

@@ -93,7 +93,7 @@ func TestServeCmdServed(t *testing.T) {
 	live.Defaults()
 	live.RegisterEndpoint(cmd)
 	f.Register(cmd)
-	cmd.Flags().Bool("quiet", true, "")
+	cmd.Flags().Bool("quiet", false, "")
 	cmd.SetErr(&errs)
 	cmd.SetArgs([]string{"--serve-cmd", bench.QuoteWords([]string{os.Args[0], "serve", "--listen",
 		"127.0.0.1:{port}", "--costs", "step=1ms", "--model", "{name}"}), "--set", "name=the model"})

@@ -81,7 +81,7 @@ measurements; docs/architecture.md says how an engine works.`,
 	f.Engine.Hardware.Register(fl)
 	flags.Promote(fl, "input-tokens", "replicas", "router", "kv-tokens", "max-num-seqs", "max-num-batched-tokens")
 	simulatedRest.Seed(&f.Seed, "seed", 1, "of random")
-	results.Bool("quiet", false, "no progress")
+	results.Bool("quiet", false, flags.QuietUsage)
 	f.judge.Defaults()
 	results.BoolVar(&f.judge.AsJSON, "json", false, "print JSON")
 	f.judge.RegisterPages(fl)

@@ -38,7 +38,7 @@ func writeTemplates(cmd *cobra.Command, path string, t *anonymize.Templates) err
 	if t.Unit() == "" {
 		cli.Notef(cmd, "templates: none, since the source names neither users nor sessions")
 	} else {
-		cli.Notef(cmd, "templates: %d system prompts in %s; A PERSON MUST READ THEM before anybody else gets the file",
+		cli.Warnf(cmd, "templates: %d system prompts in %s; A PERSON MUST READ THEM before anybody else gets the file",
 			t.Len(), path)
 	}
 	return trace.WriteFile(path, 0o600, t.WriteJSON)

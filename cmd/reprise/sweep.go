@@ -365,7 +365,7 @@ func estimate(cmd *cobra.Command, s *bench.Sweep) error {
 	if _, simulated := s.Target.(runs.SimulatedTarget); simulated {
 		return nil
 	}
-	s.Begins = func(b bench.Beginning) { cli.Stepf(cmd, "%v", b) }
+	s.Begins = func(b bench.Beginning) { cli.Notef(cmd, "%v", b) }
 	if len(s.Ladder.Loads) == 0 {
 		first, least, err := s.EstimateSearch()
 		if err == nil {
@@ -373,7 +373,7 @@ func estimate(cmd *cobra.Command, s *bench.Sweep) error {
 			if s.Confirm && s.Precision == 0 {
 				ends = fmt.Sprintf("; then come runs that confirm the highest load, --sustain %v", s.Sustain)
 			}
-			cli.Stepf(cmd, "estimate: at most %v for the first level; how many follow is found by the answers, "+
+			cli.Notef(cmd, "estimate: at most %v for the first level; how many follow is found by the answers, "+
 				"often 8 to 12, of "+
 				"%v each at least%s", first.Round(time.Second), least.Round(time.Second), ends)
 		}
@@ -389,19 +389,19 @@ func estimate(cmd *cobra.Command, s *bench.Sweep) error {
 // sayLevel says how a level ended.
 func sayLevel(cmd *cobra.Command, l *bench.Level) {
 	if l.Sessions != nil {
-		cli.Stepf(cmd, "%s: %s, session time p50 %s, p95 %s ms, TTFT p99 %s ms", l.Name, l.Outcome,
+		cli.Notef(cmd, "%s: %s, session time p50 %s, p95 %s ms, TTFT p99 %s ms", l.Name, l.Outcome,
 			doc.OrDash(l.Sessions.Time.P50, doc.Number), doc.OrDash(l.Sessions.Time.P95, doc.Number),
 			doc.OrDash(l.TTFTDue.P99, doc.Number))
 		return
 	}
-	cli.Stepf(cmd, "%s: %s, TTFT p50 %s, p99 %s ms", l.Name, l.Outcome, doc.OrDash(l.TTFTDue.P50, doc.Number),
+	cli.Notef(cmd, "%s: %s, TTFT p50 %s, p99 %s ms", l.Name, l.Outcome, doc.OrDash(l.TTFTDue.P50, doc.Number),
 		doc.OrDash(l.TTFTDue.P99, doc.Number))
 }
 
 // sayEstimate says before several runs how long they send, and what ends them sooner.
 func sayEstimate(cmd *cobra.Command, e bench.Estimate, sooner string) {
 	if e.Runs > 1 {
-		cli.Stepf(cmd, "estimate: %s; %s", e, sooner)
+		cli.Notef(cmd, "estimate: %s; %s", e, sooner)
 	}
 }
 

@@ -104,7 +104,7 @@ Built-in workloads:
 	flags.Details(fl)
 	f.text.Register(cmd)
 	results.Bool("json", false, "print the summary as JSON")
-	results.Bool("quiet", false, "no progress")
+	results.Bool("quiet", false, flags.QuietUsage)
 	cmd.AddCommand(synthFitCommand())
 	return cmd
 }

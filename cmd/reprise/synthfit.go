@@ -78,7 +78,7 @@ trace's tier, and with each quantity drawn independently.`,
 	f.public.Register(cmd.Flags(), "",
 		"partner and public make differentially private models; by default the trace's tier")
 	results.Bool("json", false, "print the summary as JSON")
-	results.Bool("quiet", false, "no progress")
+	results.Bool("quiet", false, flags.QuietUsage)
 	return cmd
 }
 

@@ -94,21 +94,36 @@ func UsageIf(err, target error) error {
 	return err
 }
 
-// Notef writes a [Message] to stderr.
-func Notef(cmd *cobra.Command, format string, args ...any) {
+// Warnf writes a [Message] to stderr, with --quiet too: what changes how a result is to be read, or what somebody
+// must do.
+func Warnf(cmd *cobra.Command, format string, args ...any) {
 	Message(cmd.ErrOrStderr(), fmt.Sprintf(format, args...))
+}
+
+// Notef writes a [Message] to stderr about a step, a choice or what may help, which --quiet leaves out.
+func Notef(cmd *cobra.Command, format string, args ...any) {
+	if !On(cmd, "quiet") {
+		Warnf(cmd, format, args...)
+	}
 }
 
 type onceKey struct{}
 
-// Once is a context in which [Oncef] says each message once.
+// Once is a context in which [Oncef] and [WarnOncef] say each message once.
 func Once(ctx context.Context) context.Context {
 	return context.WithValue(ctx, onceKey{}, new(sync.Map))
 }
 
-// Oncef writes a message to stderr as [Notef] does, but not a second time under the same [Once]: what
-// each of many runs finds anew is said once.
+// Oncef writes a message as [Notef] does, but not a second time under the same [Once]: what each of many runs finds
+// anew is said once.
 func Oncef(cmd *cobra.Command, format string, args ...any) {
+	if !On(cmd, "quiet") {
+		WarnOncef(cmd, format, args...)
+	}
+}
+
+// WarnOncef is [Oncef] for what [Warnf] is for.
+func WarnOncef(cmd *cobra.Command, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if ctx := cmd.Context(); ctx != nil {
 		if said, ok := ctx.Value(onceKey{}).(*sync.Map); ok {
@@ -118,12 +133,4 @@ func Oncef(cmd *cobra.Command, format string, args ...any) {
 		}
 	}
 	Message(cmd.ErrOrStderr(), text)
-}
-
-// Stepf writes a message about a step of a long command, which is progress: nothing with
-// --quiet. What a command found or chose is for [Notef].
-func Stepf(cmd *cobra.Command, format string, args ...any) {
-	if !On(cmd, "quiet") {
-		Notef(cmd, format, args...)
-	}
 }

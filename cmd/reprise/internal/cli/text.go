@@ -54,7 +54,7 @@ func Answer(cmd *cobra.Command, rest string, messages ...string) {
 		text := broken(m, Columns(w))
 		lines += strings.Count(text, "\n")
 		if lines > textpage.AnswerLines-1 && !details { // one is for the rest
-			Notef(cmd, "%s more: %s", doc.Many(int64(len(messages)-i), "note"), rest)
+			Warnf(cmd, "%s more: %s", doc.Many(int64(len(messages)-i), "note"), rest)
 			return
 		}
 		_, _ = io.WriteString(w, text)

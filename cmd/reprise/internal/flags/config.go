@@ -231,7 +231,7 @@ func (c *configuration) variables(environ []string) error {
 			if near != "" {
 				near = "; did you mean " + near + "?"
 			}
-			cli.Notef(c.cmd, "the variable %s sets nothing of any command%s", name, near)
+			cli.Warnf(c.cmd, "the variable %s sets nothing of any command%s", name, near)
 			continue
 		}
 		f := c.cmd.Flags().Lookup(

@@ -60,6 +60,9 @@ package flags
 
 import "github.com/spf13/cobra"
 
+// QuietUsage is the help for --quiet, which [cli.Notef] and bars of progress obey.
+const QuietUsage = "no progress and no notes, but warnings"
+
 // A Group is flags that belong together.
 type Group interface {
 	// Register adds the flags to a command, and sets them to their defaults.

@@ -89,7 +89,7 @@ func (f *Load) Lineage(cmd *cobra.Command, open func() (trace.Reader[replay.Turn
 	cli.Notef(cmd, "causal: %d turns wait for earlier turns and a think or tool time; --open-loop sends at "+
 		"recorded times", l.Timed())
 	if n := l.Backward(); n > 0 {
-		cli.Notef(cmd, "%d parents stand below their turns in the file and are not waited for", n)
+		cli.Warnf(cmd, "%d parents stand below their turns in the file and are not waited for", n)
 	}
 	return l, nil
 }

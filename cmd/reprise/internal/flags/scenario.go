@@ -85,7 +85,7 @@ func (f *Scenario) refuse(cmd *cobra.Command, broken []result.BrokenRule) error 
 			f.Rules.Version, strings.Join(says, "; "))
 	}
 	for _, b := range says {
-		cli.Notef(cmd, "scenario %s: broken by --force: %s", f.Rules.Version, b)
+		cli.Warnf(cmd, "scenario %s: broken by --force: %s", f.Rules.Version, b)
 	}
 	return nil
 }

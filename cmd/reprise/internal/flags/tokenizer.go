@@ -61,7 +61,7 @@ func (f *Prompts) openTokenizer(cmd *cobra.Command, t *trace.Trace) (*token.Enco
 		}
 	}
 	if f.PlanOnly {
-		cli.Notef(cmd, "tokenizer: the workload's %s is not here, so the bytes of prompts are estimated with %s",
+		cli.Warnf(cmd, "tokenizer: the workload's %s is not here, so the bytes of prompts are estimated with %s",
 			name, usualTokenizer)
 		return token.Open(usualTokenizer)
 	}

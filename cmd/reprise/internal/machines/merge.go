@@ -35,7 +35,7 @@ func MergeResults(cmd *cobra.Command, paths []string, out string, incomplete, as
 		return err
 	}
 	for _, gap := range set.Gaps() {
-		cli.Notef(cmd, "incomplete: %s", gap)
+		cli.Warnf(cmd, "incomplete: %s", gap)
 	}
 	if asJSON {
 		return cli.WriteJSON(cmd.OutOrStdout(), run)

@@ -59,7 +59,7 @@ func (f *AdminListen) open(ctx context.Context, cmd *cobra.Command) (closeAll fu
 	}
 	f.monitor = m
 	if open {
-		cli.Notef(cmd, "metrics of this client: %s, on all interfaces: every machine that can reach this one "+
+		cli.Warnf(cmd, "metrics of this client: %s, on all interfaces: every machine that can reach this one "+
 			"can read them", url)
 	} else {
 		cli.Notef(cmd, "metrics of this client: %s", url)

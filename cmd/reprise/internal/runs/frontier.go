@@ -216,7 +216,7 @@ func (f *Frontier) measure(cmd *cobra.Command, work bench.Frontier,
 		cli.Notef(cmd, "estimate: %s for each server and each of %d length classes, as long as the server takes",
 			levels, len(work.Classes))
 		work.ToldLevel = func(engine, class string, p bench.FrontierPoint) {
-			cli.Stepf(cmd, "%s, %s, %d in flight: %s tok/s/user, %s tok/s/GPU", engine, class, p.Concurrency,
+			cli.Notef(cmd, "%s, %s, %d in flight: %s tok/s/user, %s tok/s/GPU", engine, class, p.Concurrency,
 				doc.Number(p.PerUser), doc.Number(p.OutputPerGPU))
 		}
 	} else {

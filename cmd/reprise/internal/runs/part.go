@@ -149,7 +149,7 @@ func (p *workloadPart) checkOutputs(cmd *cobra.Command) error {
 		return err
 	case filled == 0:
 		if p.outputs.Given() && !p.outputs.ByServer() && !cmd.Flags().Changed("input-tokens") { // which makes requests
-			cli.Oncef(cmd, "--output-tokens changes nothing: every request has an output length in the workload")
+			cli.WarnOncef(cmd, "--output-tokens changes nothing: every request has an output length in the workload")
 		}
 		return nil
 	case !p.outputs.Given():
@@ -377,7 +377,7 @@ func (p *workloadPart) countImages(cmd *cobra.Command) (*result.ImageLoad, error
 	if err != nil || sum.Requests == 0 {
 		return nil, err
 	}
-	cli.Notef(cmd, "images: %d of %d requests have images, which are not sent: text stands for their %s",
+	cli.Warnf(cmd, "images: %d of %d requests have images, which are not sent: text stands for their %s",
 		sum.Requests, p.rows.Len(), doc.Many(sum.Tokens, "token"))
 	return &sum, nil
 }

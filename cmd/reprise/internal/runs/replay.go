@@ -101,7 +101,7 @@ func (f *Replay) Register(cmd *cobra.Command) {
 			"think times")
 	promptRest.StringVar(&f.verbatim, "verbatim", "",
 		"send the real text from the trace's raw `file` (import --tier raw) instead of generated prompts")
-	results.Bool("quiet", false, "no progress")
+	results.Bool("quiet", false, flags.QuietUsage)
 }
 
 // RegisterEndpoint registers to whom requests go, and how they are made and sent.

@@ -274,7 +274,7 @@ func (r *replayRun) noteTooLong(context int) error {
 			"shorter requests", context, longest)
 	}
 	if beyond > 0 {
-		cli.Notef(r.cmd, "endpoint: the server's context is %d tokens, and %d of %d requests need more, up to %d: it "+
+		cli.Warnf(r.cmd, "endpoint: the server's context is %d tokens, and %d of %d requests need more, up to %d: it "+
 			"will refuse or cut them. Serve a longer context (vLLM: --max-model-len), or leave them out of "+
 			"the workload",
 			context, beyond, r.part.rows.Len(), longest)
@@ -473,7 +473,7 @@ func (r *replayRun) send(options replay.Options) error {
 	})
 	defer told()
 	if left := time.Until(options.StartAt); left > 0 {
-		cli.Stepf(r.cmd, "start: at %s, in %v", options.StartAt.Format(time.RFC3339), left.Round(time.Second))
+		cli.Notef(r.cmd, "start: at %s, in %v", options.StartAt.Format(time.RFC3339), left.Round(time.Second))
 	}
 	run, err := runner.Record(r.cmd.Context(), r.rows, r.Out)
 	watching.end()
@@ -482,7 +482,7 @@ func (r *replayRun) send(options replay.Options) error {
 			fmt.Errorf("--start-clock: %w. Give a later start to all shards, or fewer preparations before it", err))
 	}
 	if err == nil && run.EndedEarly != "" {
-		cli.Notef(r.cmd, "ended early: %s; the results so far are in %s", run.EndedEarly, r.Out)
+		cli.Warnf(r.cmd, "ended early: %s; the results so far are in %s", run.EndedEarly, r.Out)
 	}
 	r.noteOutcome(&run)
 	if n := r.prompter.Filled(); n > 0 {
@@ -492,7 +492,7 @@ func (r *replayRun) send(options replay.Options) error {
 		return err
 	}
 	v := checker.Close()
-	cli.Notef(r.cmd, "verified: %d of %d prompts encoded again, %d tokens, %d of the prompts not as asked",
+	cli.Warnf(r.cmd, "verified: %d of %d prompts encoded again, %d tokens, %d of the prompts not as asked",
 		v.Prompts, v.Prompts+v.Skipped, v.Tokens, v.Mismatches)
 	if err == nil && v.Mismatches > 0 { // the run is not trustworthy
 		err = cli.Exit(cli.Untrusted, fmt.Errorf("%d prompts do not have the tokens asked for; the results are in %s",
@@ -528,7 +528,7 @@ func (r *replayRun) noteOutcome(run *result.Run) {
 	}
 	o.Usage.Each(func(one usage.Finding, n int64) { says = append(says, fmt.Sprintf("%d %s", n, one.Says())) })
 	if len(says) > 0 {
-		cli.Notef(r.cmd, "answers that were odd: %s", strings.Join(says, "; "))
+		cli.Warnf(r.cmd, "answers that were odd: %s", strings.Join(says, "; "))
 	}
 	r.Replay.Wire.Told(r.cmd, run)
 	if r.Load.Window == nil { // else the trial is one of many

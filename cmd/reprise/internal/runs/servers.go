@@ -68,7 +68,7 @@ func (s *replayServers) calibrate(cmd *cobra.Command,
 	}
 	defer func() { tellAdapted(cmd, endpoint) }()
 	if other := client.Unlisted(s.survey, model); other != "" {
-		cli.Oncef(cmd, "endpoint: the server does not list the model %s, only %s, and answers all the same: check "+
+		cli.WarnOncef(cmd, "endpoint: the server does not list the model %s, only %s, and answers all the same: check "+
 			"--model", model, other)
 	}
 	if f.raw != nil {
@@ -85,8 +85,8 @@ func (s *replayServers) calibrate(cmd *cobra.Command,
 			if n := templates[api].Before + templates[api].After; n > 0 {
 				template = fmt.Sprintf("%d tokens shorter for the template, as --set template-tokens says", n)
 			}
-			cli.Oncef(cmd, "endpoint: %s, %s, model %s; it sends no usage, so token counts are estimates: output by "+
-				"the tokenizer, prompts as they are made, %s",
+			cli.WarnOncef(cmd, "endpoint: %s, %s, model %s; it sends no usage, so token counts are estimates: output "+
+				"by the tokenizer, prompts as they are made, %s",
 				strings.Join(endpoint.Endpoints(), ", "), api, model, template)
 			continue
 		}
@@ -165,7 +165,7 @@ func (s *replayServers) learnWords(cmd *cobra.Command, api string) {
 	}
 	before := *m
 	if time.Since(began) > noticed/40 { // some 40 counts follow each other
-		cli.Stepf(cmd, "tokenizer: none is named, and the server counts %s: looking for words that it counts as one "+
+		cli.Notef(cmd, "tokenizer: none is named, and the server counts %s: looking for words that it counts as one "+
 			"token each, in up to 300 short requests", off)
 	}
 	server := s.flags.Target.Model + " " + endpoint.Endpoints()[0]
@@ -201,8 +201,8 @@ func (f *Replay) compareTokenizers(cmd *cobra.Command, endpoint *client.HTTP, m 
 		return cmd.Context().Err()
 	}
 	if off := m.OffBy(n, sampleTokens); off != "" {
-		cli.Oncef(cmd, "endpoint: for the same text the server counts %s (%d in place of %d), so prompts have other "+
-			"lengths than the workload says: name its tokenizer with --tokenizer, by name or as the path of its "+
+		cli.WarnOncef(cmd, "endpoint: for the same text the server counts %s (%d in place of %d), so prompts have "+
+			"other lengths than the workload says: name its tokenizer with --tokenizer, by name or as the path of its "+
 			"tokenizer.json", off, n, sampleTokens)
 	}
 	return nil
@@ -248,7 +248,7 @@ func (s *replayServers) salt(cmd *cobra.Command) error {
 	case f.Prompts.ColdSeed != "":
 		salt = f.Prompts.ColdSeed
 	case !f.Load.Share.Whole() && f.Shard.StartAt.IsZero():
-		cli.Notef(cmd, "cache: the prompts have no salt, since each shard would draw its own: give all of them the "+
+		cli.Warnf(cmd, "cache: the prompts have no salt, since each shard would draw its own: give all of them the "+
 			"same --set salt")
 		return nil
 	case !f.Load.Share.Whole():
@@ -328,13 +328,13 @@ func blockSize(cmd *cobra.Command, given int, servers []result.ServerModels) (si
 	sizes := slices.Sorted(maps.Keys(stated))
 	switch {
 	case given > 0 && len(sizes) == 1 && sizes[0] != given:
-		cli.Oncef(cmd, "endpoint: --server-block-size %d is not what the server states, %d (%s); the expected hit "+
+		cli.WarnOncef(cmd, "endpoint: --server-block-size %d is not what the server states, %d (%s); the expected hit "+
 			"ratio is for %d", given, sizes[0], stated[sizes[0]], given)
 		return given, result.BlockGiven
 	case given > 0:
 		return given, result.BlockGiven
 	case len(sizes) > 1:
-		cli.Oncef(cmd, "endpoint: the servers state prefix caches of different block sizes (%d to %d tokens); the "+
+		cli.WarnOncef(cmd, "endpoint: the servers state prefix caches of different block sizes (%d to %d tokens); the "+
 			"expected hit ratio is for %d, and --server-block-size names another", sizes[0],
 			sizes[len(sizes)-1], sizes[0])
 		return sizes[0], stated[sizes[0]]
@@ -408,7 +408,7 @@ func (f *Replay) openServers(cmd *cobra.Command, w *trace.Trace, endpoint *clien
 	s.templates, err = s.calibrate(cmd, w)
 	if e, ok := errors.AsType[*client.SetupError](err); ok && e.Other != "" && !f.Target.APIGiven() &&
 		!f.Target.TokenIDs {
-		cli.Oncef(cmd, "endpoint: it has no %s API, so requests go to %s (--api %s)", e.API, e.Other, e.Other)
+		cli.WarnOncef(cmd, "endpoint: it has no %s API, so requests go to %s (--api %s)", e.API, e.Other, e.Other)
 		f.Target.API = e.Other
 		endpoint.UseAPI(e.Other)
 		s.templates, err = s.calibrate(cmd, w)

@@ -56,7 +56,7 @@ func (f *Replay) checkShare() error {
 func (f *Replay) ShardDone(cmd *cobra.Command, verdict error) error {
 	var exit *cli.ExitError
 	if errors.As(verdict, &exit) && (exit.Code == cli.Untrusted || exit.Code == cli.Check) {
-		cli.Notef(cmd, "shard %v: %v; the exit code is 0, since the load is judged as a whole", f.Shard.Share, verdict)
+		cli.Warnf(cmd, "shard %v: %v; the exit code is 0, since the load is judged as a whole", f.Shard.Share, verdict)
 		verdict = nil
 	}
 	if verdict == nil {

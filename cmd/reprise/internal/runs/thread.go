@@ -19,7 +19,7 @@ func (r *replayRun) threading() (*replay.Threading, error) {
 	words := m.Words
 	overhead, err := r.endpoint.CalibrateTurn(cmd.Context(), words.Text[0])
 	if errors.Is(err, client.ErrUncounted) {
-		cli.Notef(cmd, "threads: the server sends no usage, so what its template adds with a turn is not known and "+
+		cli.Warnf(cmd, "threads: the server sends no usage, so what its template adds with a turn is not known and "+
 			"not left room for")
 		err = nil
 	}
@@ -55,7 +55,7 @@ func (r *replayRun) threading() (*replay.Threading, error) {
 	if shares {
 		t.BlockSize = m.BlockSize
 	} else {
-		cli.Notef(cmd, "threads: no two requests of the workload share a block, so it tells nothing of what turns "+
+		cli.Warnf(cmd, "threads: no two requests of the workload share a block, so it tells nothing of what turns "+
 			"repeat: every turn that is long enough goes on from the reply before it")
 	}
 	return t, nil

@@ -60,7 +60,7 @@ func (f *Trials) Register(cmd *cobra.Command) {
 	f.Simulated.Load.Register(new(cobra.Command))
 	f.Simulated.Fleet.Register(cmd.Flags())
 	everyday, _ := flags.Sections(cmd.Flags(), flags.ResultsFlags)
-	everyday.Bool("quiet", false, "no progress")
+	everyday.Bool("quiet", false, flags.QuietUsage)
 	flags.Demote(cmd.Flags(), "tokenizer", "timeout", "header", "api-key-env", "costs")
 }
 

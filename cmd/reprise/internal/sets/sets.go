@@ -194,7 +194,7 @@ from a copy, such as a mirror inside a firm; its checksum must be the same.`,
 	results.StringVarP(&f.dir, "output", "o", ".", "`directory` for the files; created if missing")
 	results.BoolVar(&f.asJSON, "json", false, "print the fetched files as JSON")
 	results.StringVar(&f.from, "from", "", "`address` of a copy of the file, or of the folder of several")
-	results.Bool("quiet", false, "no progress")
+	results.Bool("quiet", false, flags.QuietUsage)
 	return cmd
 }
 
@@ -217,7 +217,7 @@ func (f *fetchFlags) run(cmd *cobra.Command, name string) error {
 	}
 	bar := cli.NewProgress(cmd)
 	defer bar.End()
-	fetcher := catalogue.Fetcher{Note: func(text string) { cli.Stepf(cmd, "%s: %s", set.Name, text) }}
+	fetcher := catalogue.Fetcher{Note: func(text string) { cli.Notef(cmd, "%s: %s", set.Name, text) }}
 	var all []catalogue.Fetched
 	present, resumed, bytes := 0, int64(0), int64(0)
 	if len(set.Files) > 1 {
