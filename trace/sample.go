@@ -26,7 +26,7 @@ type Sampled struct {
 	Strata               int
 }
 
-var errTooManyRows = errors.New("rows can be chosen from fewer than 2^32 only")
+var errTooManyRows = errors.New("a part of a trace of 2^32 rows or more cannot be chosen")
 
 // Sample chooses whole sessions, a share of them from 0 to 1, and keeps their
 // rows. src reads all rows of the trace; only those of p take part.

@@ -230,7 +230,8 @@ func (f *benchFlags) run(cmd *cobra.Command, arg string) error {
 	if err != nil {
 		return err
 	}
-	r := bench.SuiteRun{Suite: suite, Text: text, Dir: f.out, Trace: f.trace, Note: func(s string) { cli.Notef(cmd, "%s", s) },
+	r := bench.SuiteRun{Suite: suite, Text: text, Dir: f.out, Trace: f.trace,
+		Note: func(s string) { cli.Notef(cmd, "%s", s) },
 		Workload: func(_ context.Context, row *bench.Row, seed uint64, path string) error {
 			return specs.write(cmd, row, seed, path)
 		}}

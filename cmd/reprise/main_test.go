@@ -144,7 +144,8 @@ func TestQuiet(t *testing.T) {
 		"replay p.jsonl --rate 4 --dry-run --quiet --set assume=ttft=1s,itl=10ms": "p.jsonl: ",
 		"replay chat --output-tokens 5 --dry-run --quiet":                         "--output-tokens changes nothing",
 	} {
-		if _, errs, code := reprise(t, strings.Fields(args)...); code != cli.Good || !strings.HasPrefix(errs, want) || strings.Count(errs, "\n") > 2 {
+		_, errs, code := reprise(t, strings.Fields(args)...)
+		if code != cli.Good || !strings.HasPrefix(errs, want) || strings.Count(errs, "\n") > 2 {
 			t.Errorf("%s: exit code %d, %q", args, code, errs)
 		}
 	}

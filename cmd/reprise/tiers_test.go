@@ -66,7 +66,8 @@ func TestReportSaysWhyItIsInternal(t *testing.T) {
 		"w.parquet": "since it holds figures of the log",
 		"--input-tokens 50 --output-tokens 5 --rate 9 --requests 40": "",
 	} {
-		must(t, append(strings.Fields("simulate "+of), "--preset", "l4-qwen2.5-0.5b", "-o", "r.parquet", "--overwrite")...)
+		must(t, append(strings.Fields("simulate "+of), "--preset", "l4-qwen2.5-0.5b", "-o", "r.parquet",
+			"--overwrite")...)
 		said := strings.Join(strings.Fields(must(t, "report", "r.parquet")), " ")
 		if !strings.Contains(said, want) || want == "" && strings.Contains(said, "release") {
 			t.Errorf("%s: want %q\n%s", of, want, said)

@@ -117,9 +117,9 @@ func (h *HTTP) prepare(id int64, round int32, row *trace.Request, p result.Promp
 }
 
 // asRecorded gives a request what the source's had beside its input: all members of its body, in place of any that
-// are made, or, where the body is not known, its bound if it had one. The bound is the row's: a length that is forced, or
-// that the user gave in place of the source's, stands above the body's. The fields that are added to every request stand
-// above all of them.
+// are made, or, where the body is not known, its bound if it had one. The bound is the row's: a length that is forced,
+// or that the user gave in place of the source's, stands above the body's. The fields that are added to every request
+// stand above all of them.
 func asRecorded(req *openai.Request, row *trace.Request, fields []byte) error {
 	var recorded openai.Extra
 	if fields != nil {

@@ -77,8 +77,8 @@ type FleetSummary struct {
 // Summary describes the run, once the fleet has finished.
 func (t *Tally) Summary(f *Fleet) FleetSummary {
 	s := FleetSummary{Router: f.c.Router, Replicas: f.c.Replicas, Answered: t.answered, Refused: t.refused, Cut: t.cut,
-		HitByToken: fleet.Ratio(t.cached, t.prompt), HitByBlock: fleet.Ratio(t.hits, t.blocks), LoadImbalance: fleet.Imbalance(t.sent),
-		Reached: f.Reached()}
+		HitByToken: fleet.Ratio(t.cached, t.prompt), HitByBlock: fleet.Ratio(t.hits, t.blocks),
+		LoadImbalance: fleet.Imbalance(t.sent), Reached: f.Reached()}
 	var computed []int64
 	for _, e := range f.Stats() {
 		computed = append(computed, e.PrefillTokens)

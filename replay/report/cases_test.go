@@ -343,7 +343,8 @@ func TestDeliveredAgainstAsked(t *testing.T) {
 			t.Errorf("%s: %q, want %q: %+v", name, got, c.want, s.Verdict.Reasons)
 		}
 		// A reason about hits has both figures of the table, so that whoever reads one finds it in the other.
-		table := fmt.Sprintf("(hits: %s, expected: %s)", doc.OrDash(s.Cache.Measured, doc.Percent), doc.OrDash(s.Cache.Expected, doc.Percent))
+		table := fmt.Sprintf("(hits: %s, expected: %s)", doc.OrDash(s.Cache.Measured, doc.Percent),
+			doc.OrDash(s.Cache.Expected, doc.Percent))
 		if c.want == codeExtraHits && !strings.Contains(s.Verdict.Reasons[0].Text, table) {
 			t.Errorf("%s: %q does not say %q", name, s.Verdict.Reasons[0].Text, table)
 		}

@@ -422,12 +422,12 @@ func (j *judgement) delivered(s *Summary, limits Limits) {
 
 // hits are the two figures that the report's tables have of the caches.
 func (c *Cache) hits() string {
-	return fmt.Sprintf("hits: %s, expected: %s", doc.OrDash(c.Measured, doc.Percent), doc.OrDash(c.Expected, doc.Percent))
+	return "hits: " + doc.OrDash(c.Measured, doc.Percent) + ", expected: " + doc.OrDash(c.Expected, doc.Percent)
 }
 
 // moreHits says by how much the servers' caches had more than earlier prompts explain.
 func (c *Cache) moreHits() string {
-	return fmt.Sprintf("%s more cache hits than expected (%s)", doc.OrDash(c.Difference, doc.PercentagePoints), c.hits())
+	return doc.OrDash(c.Difference, doc.PercentagePoints) + " more cache hits than expected (" + c.hits() + ")"
 }
 
 // saidBy are the warnings of what a reason of the verdict says already.

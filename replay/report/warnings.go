@@ -237,12 +237,12 @@ func serverWarnings(s *Summary, warn func(when bool, code, format string, args .
 		more = false
 	}
 	warn(more && r.Simulated != "", warnGeneratedHits,
-		"%s: the expected hit ratio leaves out what the simulated engines generated, and a turn that repeats the answer "+
-			"before it finds that too", s.Cache.moreHits())
+		"%s: the expected hit ratio leaves out what the simulated engines generated, and a turn that repeats the "+
+			"answer before it finds that too", s.Cache.moreHits())
 	more = more && r.Simulated == ""
 	warn(more && r.Prompts == result.PromptsVerbatim, warnForeignHits,
-		"%s: real prompts share more than whole blocks of %s, and generated text, or the cache was warm from earlier runs",
-		s.Cache.moreHits(), doc.Many(int64(r.BlockSize), "token"))
+		"%s: real prompts share more than whole blocks of %s, and generated text, or the cache was warm from earlier "+
+			"runs", s.Cache.moreHits(), doc.Many(int64(r.BlockSize), "token"))
 	warn(more && r.Prompts != result.PromptsVerbatim, warnForeignHits, "%s: %s", s.Cache.moreHits(), warmCause(r))
 }
 

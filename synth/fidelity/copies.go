@@ -160,9 +160,9 @@ func isMore(found float64, of int64, chance float64) bool {
 }
 
 // Outputs are alike by half the bits of their lengths: up to 7 tokens, 8 to 31 and so on by fours. Dealt within a
-// class, they still go with requests of their kind, such as verdicts of a few tokens with long answers, and no longer with one
-// request. Common ones, that one in commonOneIn requests of the reference has, are alike among themselves: a batch has
-// such, and its rows are judged apart from the others.
+// class, they still go with requests of their kind, such as verdicts of a few tokens, and no longer with one request.
+// Common ones, that one in commonOneIn requests of the reference has, are alike among themselves: a batch has such, and
+// its rows are judged apart from the others.
 const (
 	alikeClasses = 32
 	commonOneIn  = 50

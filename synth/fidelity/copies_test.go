@@ -39,8 +39,8 @@ func TestFewLengthsAreNoCopies(t *testing.T) {
 	}
 }
 
-// problems are prompts that grow, one after the other, with answers of all lengths; or every other one is a verdict of a
-// few tokens.
+// problems are prompts that grow, one after the other, with answers of all lengths; or every other one is a verdict of
+// a few tokens.
 func problems(seed uint64, n int, verdicts bool) (rows []trace.Request) {
 	rng, next := rand.New(rand.NewPCG(seed, 6)), seed<<32
 	id := func() uint64 { next++; return next }
@@ -124,8 +124,8 @@ func TestCopiesAreFoundAndPartsAreNone(t *testing.T) {
 	}
 }
 
-// jobs are a third of all requests: a batch of one prompt, with texts of about the same length, that asks for answers of
-// 256 tokens. The others are conversations.
+// jobs are a third of all requests: a batch of one prompt, with texts of about the same length, that asks for answers
+// of 256 tokens. The others are conversations.
 func jobs(seed uint64, n int) []trace.Request {
 	rng, id := rand.New(rand.NewPCG(seed, 8)), seed<<32|1<<31
 	rows := problems(seed, n, false)
@@ -141,8 +141,8 @@ func jobs(seed uint64, n int) []trace.Request {
 	return rows
 }
 
-// A batch of one answer length repeats inputs, and with them pairs and chains, in any two of its parts. That is no copy,
-// and copies beside it, or of it all, still are.
+// A batch of one answer length repeats inputs, and with them pairs and chains, in any two of its parts. That is no
+// copy, and copies beside it, or of it all, still are.
 func TestBatchesAreNoCopies(t *testing.T) {
 	meta := trace.Meta{BlockSize: 512, Convention: trace.PartialTail}
 	measured := func(ref, cand []trace.Request) comparison {
@@ -338,8 +338,8 @@ func bursts(seed uint64, n int) (rows []trace.Request) {
 	return rows
 }
 
-// Who is in a burst of requests that are alike is not known from another such burst at its place, although more is found
-// there than elsewhere. Requests of the trace, with lengths that jitter, still are.
+// Who is in a burst of requests that are alike is not known from another such burst at its place, although more is
+// found there than elsewhere. Requests of the trace, with lengths that jitter, still are.
 func TestBurstsAreNotLinkage(t *testing.T) {
 	const n = 4000
 	kept := func(rows []trace.Request) *keptRows {

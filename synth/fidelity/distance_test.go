@@ -234,8 +234,8 @@ func together(kinds []repeats) (all repeats) {
 	}
 	for _, r := range kinds {
 		share, partShare := float64(r.of)/float64(all.of), float64(r.partsOf)/float64(max(1, all.partsOf))
-		all.found, all.chance, all.inPart = all.found+share*r.found, all.chance+share*r.chance, all.inPart+share*r.inPart
-		all.parts += partShare * r.parts
+		all.found, all.chance = all.found+share*r.found, all.chance+share*r.chance
+		all.inPart, all.parts = all.inPart+share*r.inPart, all.parts+partShare*r.parts
 	}
 	return all
 }

@@ -43,8 +43,8 @@ func (f *Made) Register(cmd *cobra.Command) {
 		"`tokens` before --input-tokens in each prompt, which prompts have in common")
 	rest.IntVar(&f.prefixes, "prefixes", 1, "how many different shared prefixes there are")
 	rest.StringVar(&f.turns, "turns", "",
-		"`number` of turns of a session; each turn repeats the turns before it and adds --input-tokens. With WORKLOAD: "+
-			"send only the first turns of each conversation")
+		"`number` of turns of a session; each turn repeats the turns before it and adds --input-tokens. With "+
+			"WORKLOAD: send only the first turns of each conversation")
 }
 
 // Given tells whether the flags stand for a workload.

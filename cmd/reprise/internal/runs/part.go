@@ -93,8 +93,8 @@ func partOf(cmd *cobra.Command, w *trace.Trace, f *flags.Workload, seed uint64) 
 		if p.rows, numbered, err = p.rows.Turns(members, f.Turns); err != nil {
 			return nil, err
 		} else if numbered == 0 {
-			return nil, cli.Usagef("--turns: the workload has no conversations, only single requests; --input-tokens 550 "+
-				"--turns %d makes sessions", f.Turns)
+			return nil, cli.Usagef("--turns: the workload has no conversations, only single requests; --input-tokens "+
+				"550 --turns %d makes sessions", f.Turns)
 		}
 		cli.Notef(cmd, "turns: %d of %d rows, up to turn %d of each conversation", p.rows.Len(), of, f.Turns)
 	}
