@@ -131,7 +131,7 @@ func TestSchedules(t *testing.T) {
 	must(t, "synth", "baseline", "-n", "40", "-o", workload)
 	run, results, said := replayed(t, workload, "--rate", "constant:100", "--open-loop", "--warmup", "10", "--set", "cooldown=50ms", "--details")
 	for i, r := range results {
-		if want := int64(i+1) * 10e6; r.DueNS != want {
+		if want := int64(i) * 10e6; r.DueNS != want {
 			t.Errorf("row %d: due %d, want %d", i, r.DueNS, want)
 		}
 	}
@@ -143,7 +143,7 @@ func TestSchedules(t *testing.T) {
 		t.Errorf("run %+v\n%s", run, said)
 	}
 	run, results, _ = replayed(t, workload, "--rate", "constant:100", "--duration", "200ms", "--open-loop")
-	if len(results) != 19 || run.Beyond != 21 || run.EndedEarly != "" {
+	if len(results) != 20 || run.Beyond != 20 || run.EndedEarly != "" {
 		t.Errorf("%d results, run %+v", len(results), run)
 	}
 	for _, args := range [][]string{

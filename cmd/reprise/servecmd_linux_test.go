@@ -27,7 +27,7 @@ func TestServeCmdLeavesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		engine := bench.QuoteWords([]string{self, "serve", "--listen", "127.0.0.1:{port}", "--costs", "step=1ms"})
-		cmd := child(t, "bench", "s.yaml", "--serve-cmd", engine, "-o", "out", "--quiet")
+		cmd := child(t, "bench", "s.yaml", "--serve-cmd", engine, "-o", "out")
 		var once sync.Once // a second interrupt ends a command at once
 		said := &watch{want: "engine: ready", then: func() { once.Do(func() { _ = cmd.Process.Signal(sig) }) }}
 		cmd.Stderr = said

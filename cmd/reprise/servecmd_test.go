@@ -138,7 +138,7 @@ func TestCompareServeCmd(t *testing.T) {
 	engine := bench.QuoteWords([]string{os.Args[0], "serve", "--listen", "127.0.0.1:{port}", "--costs",
 		"step={itl}", "--model", "{m}"})
 	args := []string{"compare", w, "--serve-cmd", engine, "--set", "m=sk-0123456789abcdef", "--vary", "itl=1ms,3ms",
-		"--concurrency", "2", "--primary", "mean_ttft", "--rounds", "2", "--rest", "0s", "-o", dir, "--quiet"}
+		"--concurrency", "2", "--primary", "mean_ttft", "--rounds", "2", "--rest", "0s", "-o", dir}
 	out, errs, code := reprise(t, args...)
 	if code != cli.Good && code != cli.Untrusted {
 		t.Fatalf("exit code %d\n%s%s", code, out, errs)
