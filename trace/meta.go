@@ -239,7 +239,7 @@ func TierNote(what, tier string) string {
 	case "raw":
 		return "This " + what + " is of tier raw, made of a trace whose text was kept: not for release."
 	case "internal":
-		return "This " + what + " is internal: not for release, since it holds figures of the log or prompts behind it."
+		return "This " + what + " is internal: not for release."
 	case "":
 		return "No tier is stated, so this " + what + " counts as internal: not for release."
 	}

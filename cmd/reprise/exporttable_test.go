@@ -32,7 +32,7 @@ func TestExportBySchema(t *testing.T) {
 		line, errs string
 		code       int
 	}{
-		{"export r.parquet --to table -o r.csv", "r.csv: 2 requests of 1 run\nnote: This table is internal: not for release, since it holds figures of the log or prompts behind it. CSV has no place to say so.\nuse:  read_csv(\"r.csv\") of pandas, Polars or DuckDB\n", cli.Good},
+		{"export r.parquet --to table -o r.csv", "r.csv: 2 requests of 1 run\nnote: This table is internal: not for release. CSV has no place to say so.\nuse:  read_csv(\"r.csv\") of pandas, Polars or DuckDB\n", cli.Good},
 		{"export s.parquet -o t.parquet", "t.parquet: 2 requests of 1 run\nuse:  read_parquet(\"t.parquet\") of pandas, Polars or DuckDB\n", cli.Good},
 		{"export s.parquet r.parquet -o both.parquet", "both.parquet: 4 requests of 2 runs\nuse:  read_parquet(\"both.parquet\") of pandas, Polars or DuckDB\n", cli.Good},
 		{"export r.parquet --to mooncake", "reprise: r.parquet holds results of a run, and mooncake is for traces: want --to table\n" + help, cli.Usage},

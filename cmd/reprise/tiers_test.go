@@ -57,24 +57,6 @@ func tierOfJSON(t *testing.T, doc string) string {
 	return one.Tier
 }
 
-// A report says why it is not for release, and of requests that flags made, which nothing protects, it says nothing.
-func TestReportSaysWhyItIsInternal(t *testing.T) {
-	t.Chdir(t.TempDir())
-	writeFiles(t, map[string]string{"log.jsonl": sharingLog(60)})
-	must(t, "import", "log.jsonl", "-o", "w.parquet")
-	for of, want := range map[string]string{
-		"w.parquet": "since it holds figures of the log",
-		"--input-tokens 50 --output-tokens 5 --rate 9 --requests 40": "",
-	} {
-		must(t, append(strings.Fields("simulate "+of), "--preset", "l4-qwen2.5-0.5b", "-o", "r.parquet",
-			"--overwrite")...)
-		said := strings.Join(strings.Fields(must(t, "report", "r.parquet")), " ")
-		if !strings.Contains(said, want) || want == "" && strings.Contains(said, "release") {
-			t.Errorf("%s: want %q\n%s", of, want, said)
-		}
-	}
-}
-
 // Every kind of output has the tier of the trace that it was made of: Parquet in
 // its metadata, JSON in a field, pages and tables on their face.
 func TestOutputsInheritTheTier(t *testing.T) {
