@@ -8,9 +8,9 @@ import (
 	"net/http/httptest"
 	"regexp"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"reprise/replay/result"
 )
@@ -28,13 +28,22 @@ func TestOneTokenSideBySide(t *testing.T) {
 	}
 	word := regexp.MustCompile(`[a-z]+|1`)
 	var now, most, asked atomic.Int64
+	var search atomic.Bool // whose first requests are answered when as many have come as may come at once
+	var begun sync.Once
+	together := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked.Add(1)
-		if n := now.Add(1); n > most.Load() {
+		n := now.Add(1)
+		if n > most.Load() {
 			most.Store(n)
 		}
 		defer now.Add(-1)
-		time.Sleep(5 * time.Millisecond)
+		if search.Load() && n == oneTokenAtOnce {
+			begun.Do(func() { close(together) })
+		}
+		if search.Load() {
+			<-together
+		}
 		var body struct{ Prompt string }
 		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
 			t.Error(err)
@@ -55,12 +64,13 @@ func TestOneTokenSideBySide(t *testing.T) {
 	if _, err := h.CalibrateAPI(t.Context(), result.APICompletions, words[0], 0); err != nil {
 		t.Fatal(err)
 	}
+	search.Store(true)
 	got, err := h.OneToken(t.Context(), result.APICompletions, words, 64, 256)
 	if err != nil || len(got) < 64 || !slices.Equal(got, want[:len(got)]) {
 		t.Errorf("words %v, %v, want those first of %v", got, err, want)
 	}
-	if most.Load() < 2 || most.Load() > oneTokenAtOnce {
-		t.Errorf("%d requests at once, want up to %d", most.Load(), oneTokenAtOnce)
+	if most.Load() != oneTokenAtOnce {
+		t.Errorf("%d requests at once, want %d", most.Load(), oneTokenAtOnce)
 	}
 	if n := h.Probed().Requests; n != int(asked.Load()) {
 		t.Errorf("%d requests are counted of %d", n, asked.Load())
