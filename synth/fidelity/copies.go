@@ -236,9 +236,9 @@ func pairMatch(ref, cand *signatureTally) (all, unique []repeats) {
 			continue
 		}
 		kind, known := kindOf(p), ref.pairs.n[p]
-		kinds[kind] += n.counted
-		anyTimes[kind.class/alikeClasses].match(n.counted, known, func(n int64) bool { return n > 0 })
-		once[kind.class/alikeClasses].match(n.counted, known, func(n int64) bool { return n == 1 })
+		kinds[kind] += int64(n.counted)
+		anyTimes[kind.class/alikeClasses].match(int64(n.counted), known, func(n int64) bool { return n > 0 })
+		once[kind.class/alikeClasses].match(int64(n.counted), known, func(n int64) bool { return n == 1 })
 	}
 
 	outputs := outputsOf(cand)
@@ -250,7 +250,7 @@ func pairMatch(ref, cand *signatureTally) (all, unique []repeats) {
 		if !inSample(p.hash(), shift) {
 			continue
 		}
-		kind, own := kindOf(p), cand.pairs.n[p].counted // which is there if the reference's is
+		kind, own := kindOf(p), int64(cand.pairs.n[p].counted) // which is there if the reference's is
 		dealt := ((kinds[kind]-own)<<shift + own) * outputs[int64(p.out)]
 		anyTimes[kind.class/alikeClasses].part(n, kind.class, dealt, func(n int64) bool { return n > 0 })
 		once[kind.class/alikeClasses].part(n, kind.class, dealt, func(n int64) bool { return n == 1 })
@@ -271,7 +271,7 @@ type pairTotals struct {
 // match takes requests of the candidate, whose pair the reference has as often as is known.
 func (t *pairTotals) match(requests int64, known pairCount, counts func(int64) bool) {
 	t.of += requests
-	if counts(known.all) {
+	if counts(int64(known.all)) {
 		t.found += requests
 	}
 	for _, inPart := range known.parts() {
@@ -283,7 +283,7 @@ func (t *pairTotals) match(requests int64, known pairCount, counts func(int64) b
 
 // part takes requests of the reference with one pair, and how often the candidate has it, dealt, times its class.
 func (t *pairTotals) part(n pairCount, class int, dealt int64, counts func(int64) bool) {
-	if counts(n.all) {
+	if counts(int64(n.all)) {
 		t.dealt[class] += dealt
 	}
 	parts := n.parts()

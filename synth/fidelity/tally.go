@@ -222,9 +222,10 @@ func inSample(hash uint64, shift uint) bool { return shift == 0 || hash>>(64-shi
 func (p lengthPair) hash() uint64 { return scatter(uint64(uint32(p.in))<<32 | uint64(uint32(p.out))) }
 
 // A pairCount says how many requests have a pair of lengths: all, those that count, and those in the first part.
-type pairCount struct{ all, counted, first int64 }
+// A million pairs are kept, so that their size counts; 2^32 requests of one pair would be too many.
+type pairCount struct{ all, counted, first uint32 }
 
-func (n pairCount) parts() [2]int64 { return [2]int64{n.first, n.all - n.first} }
+func (n pairCount) parts() [2]int64 { return [2]int64{int64(n.first), int64(n.all - n.first)} }
 
 // partRows is of how many rows a stretch is that belongs to one part of a trace as a whole: requests sent again
 // follow soon, and would be what the parts have in common.
