@@ -24,8 +24,8 @@ type Reach int
 
 // Values of Reach.
 const (
-	OfUnknown   Reach = iota // those that have none
-	OfUnbounded              // those that have neither a length nor a bound of their own
+	OfUnknown   Reach = iota // requests without a length
+	OfUnbounded              // requests with neither a length nor a bound of their own
 	OfEvery
 )
 
@@ -69,7 +69,7 @@ func (o Outputs) Replace(output, most *int32) bool {
 	return o.Of == OfEvery || output == nil && (most == nil || o.Of == OfUnknown)
 }
 
-// Fill reads rows of src, from its row 0 on, with the lengths in place of those that are to be replaced. Which
+// Fill reads rows of src, from its row 0 on, with a length for each request that is to get one. Which
 // length a row gets depends on the seed and on its number alone, so that every part and shard
 // of a workload has the same. MaxTokens is the same length, so that it is asked for in place of what a recorded
 // body asks. Where the server decides, OutputTokens are nil, and MaxTokens are the bound, or less where a row that

@@ -30,7 +30,8 @@ func rowsOf[T trace.TextFree](t *testing.T, r trace.Reader[T], err error) []T {
 func replayed(t *testing.T, workload string, args ...string) (result.Run, []result.Result, string) {
 	t.Helper()
 	results := filepath.Join(t.TempDir(), "r.parquet")
-	args = append([]string{"replay", workload, "--url", simulate(t), "-o", results, "--max-lag", "1h", "--max-stall-ttft", "-1", "--max-stall-gap", "-1"}, args...)
+	args = append([]string{"replay", workload, "--url", simulate(t), "-o", results, "--max-lag", "1h",
+		"--max-stall-ttft", "-1", "--max-stall-gap", "-1"}, args...)
 	out, errs, code := reprise(t, args...)
 	if code != cli.Good && code != cli.Untrusted { // a busy machine is late, and that is not at stake here
 		t.Fatalf("exit code %d: %s", code, errs)

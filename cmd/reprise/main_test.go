@@ -120,7 +120,7 @@ func TestNotATrace(t *testing.T) {
 	}
 }
 
-// With --quiet nothing is told of steps and choices; what somebody must know still is.
+// With --quiet nothing is told of steps and choices. Warnings are.
 func TestQuiet(t *testing.T) {
 	long(t)
 	t.Chdir(t.TempDir())

@@ -136,7 +136,8 @@ func TestLongBlocksAreSaid(t *testing.T) {
 	writeFiles(t, map[string]string{"log.jsonl": strings.Repeat(line, 3)})
 	for _, blocks := range []string{"512", "16"} {
 		_, said, _ := reprise(t, "import", "log.jsonl", "--block-size", blocks, "-o", "t"+blocks+".parquet")
-		if strings.Contains(strings.Join(strings.Fields(said), " "), "--block-size 16 is a server's block") != (blocks == "512") {
+		line := strings.Join(strings.Fields(said), " ")
+		if strings.Contains(line, "--block-size 16 is a server's block") != (blocks == "512") {
 			t.Errorf("blocks of %s:\n%s", blocks, said)
 		}
 	}

@@ -53,7 +53,8 @@ func TestFirstContact(t *testing.T) {
 	must(t, "synth", "baseline", "-n", "3", "-o", w)
 	t.Setenv("OPENAI_API_KEY", "")
 	chat := only(t, "/v1/chat/completions", "sk-planted", `{"detail":"Not Found. Did you mean v1/chat/completions?"}`)
-	quick := []string{"--speed", "100", "--trust", "max-stall-ttft=off,max-stall-gap=off,max-lag=off,max-lag-p50=off,max-lag-drift=off,max-cpu=off", "-o", out}
+	quick := []string{"--speed", "100", "--trust", "max-stall-ttft=off,max-stall-gap=off,max-lag=off,max-lag-p50=off," +
+		"max-lag-drift=off,max-cpu=off", "-o", out}
 	try := func(url string, more ...string) (errs string, code int) {
 		_, errs, code = reprise(t, append(append([]string{"replay", w, "--url", url}, more...), quick...)...)
 		return errs, code

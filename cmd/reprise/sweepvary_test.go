@@ -17,7 +17,8 @@ func TestSweepServeCmd(t *testing.T) {
 	t.Chdir(t.TempDir())
 	engine := bench.QuoteWords([]string{os.Args[0], "serve", "--listen", "127.0.0.1:{port}", "--costs", "step={itl}"})
 	must(t, "synth", "concurrency_sweep", "-n", "20", "-o", "w.parquet")
-	args := []string{"sweep", "w.parquet", "--serve-cmd", engine, "--concurrencies", "1,2", "--level-duration", "300ms", "--warmup", "1", "--no-confirm", "-o", "s", "--json",
+	args := []string{"sweep", "w.parquet", "--serve-cmd", engine, "--concurrencies", "1,2", "--level-duration",
+		"300ms", "--warmup", "1", "--no-confirm", "-o", "s", "--json",
 		"--max-stall-ttft", "-1", "--max-stall-gap", "-1"}
 	out, errs, code := reprise(t, append(args, "--vary", "itl=0ms,1us")...)
 	var all []variedSweep

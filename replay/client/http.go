@@ -38,8 +38,8 @@ type Options struct {
 	API     string   // one of the API constants; empty is APIChat
 	Model   string   // as the servers call it; when empty, [HTTP.Probe] asks them
 
-	// TemplateTokens is what the servers' template adds to a prompt, in place of what
-	// [HTTP.CalibrateAPI] measures; nil where it is to be measured.
+	// TemplateTokens is what the servers' template adds to a prompt, in place of the measurement
+	// by [HTTP.CalibrateAPI]; nil to measure.
 	TemplateTokens *int
 	// TemplateBefore is how many of these stand before a prompt; nil where
 	// [HTTP.TemplateParts] is to tell.

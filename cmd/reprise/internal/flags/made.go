@@ -22,7 +22,7 @@ type Made struct {
 	shared   string    // --shared-prefix
 	prefixes int       // --prefixes
 	turns    string    // --turns
-	Of       *Workload // of which --turns sends the first turns where none are made; nil in a command that sends all
+	Of       *Workload // takes --turns where no requests are made; nil in a command without it
 }
 
 // madeRequests is the number of requests where no flag gives one. Built-in workloads have as many.
