@@ -515,7 +515,7 @@ func TestFidelityOfShuffledMooncake(t *testing.T) {
 		"rho_input_output":       {0.072, 0, 0.0005},
 		"iat_cv":                 {3.034, 0, 0.0005},
 		"category_template":      {0.677, 0.054, 0.02},
-		"pair_match":             {0.030, 0.970, 0.002},
+		"pair_match":             {0.041, 0.959, 0.002}, // what two halves have in common; dealing gives 0.030
 	} {
 		m, ok := f.Measure(name)
 		if !ok || m.Distance == nil || math.Abs(*m.Ref-want.ref) > want.within || math.Abs(*m.Distance-want.distance) > want.within {

@@ -10,8 +10,9 @@ import (
 // lower them.
 type keptLimits struct {
 	rows, references int
-	routed           int // references of rows that count, up to which these are routed
-	hashes           int // up to so many hashes of sessions are tried of a small trace
+	routed           int  // references of rows that count, up to which these are routed
+	hashes           int  // up to so many hashes of sessions are tried of a small trace
+	asTheyAppear     bool // sessions are hashed by the order in which they appear, and not by their rank
 }
 
 // Of a longer trace, what a benchmark feels is measured over its first requests: 262,144

@@ -22,7 +22,7 @@ import (
 // parts: the share found is equal, and the expectation of chance within four standard errors of the prototype's, which
 // takes it from three shuffles (ours deals outputs among similar ones), for linkage from 200 places away (ours from 41
 // to 200). Its categories look at blocks alone, so that the two are near and not the same. Its sticky routing tries one
-// hash, and so do ours here.
+// hash, of sessions in the order in which they appear, and so do ours here.
 var prototypeNames = map[string]struct {
 	name   string
 	within float64 // 1e-6 where 0
@@ -88,15 +88,15 @@ func TestFiguresOfThePrototype(t *testing.T) {
 		if err := json.Unmarshal(out, &want); err != nil {
 			t.Fatal(err)
 		}
-		oneHash := func(rows []trace.Request) *Signature {
+		asPrototype := func(rows []trace.Request) *Signature {
 			s := NewSignature(meta, Options{})
-			s.limits.kept.hashes = 1
+			s.limits.kept.hashes, s.limits.kept.asTheyAppear = 1, true
 			if _, err := trace.Copy(s, copied(rows)); err != nil {
 				t.Fatal(err)
 			}
 			return s
 		}
-		got, err := Compare(oneHash(ref), oneHash(cand.Rows))
+		got, err := Compare(asPrototype(ref), asPrototype(cand.Rows))
 		if err != nil {
 			t.Fatal(err)
 		}

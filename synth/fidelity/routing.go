@@ -96,7 +96,9 @@ func (k *keptRows) routeRatiosOf(capacities [len(routeShares)]int64, source bool
 	ratios := new(routeRatios)
 	sessions := k.sessionsBy(source)
 	rows, _ := k.routedRows()
-	sessions = bySize(sessions[:rows])
+	if sessions = sessions[:rows]; !k.limit.asTheyAppear {
+		sessions = bySize(sessions)
+	}
 	var wait sync.WaitGroup
 	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
 	for r, router := range routeNames {
