@@ -37,7 +37,7 @@ type keptRows struct {
 	session  []int32 // by links, in order of appearance
 	source   []int64 // of the source; noSession without
 	sessions int32
-	begin    []uint32 // where the blocks of the row begin
+	begin    []uint32 // where the blocks of a row begin, and in the end where they end
 	blocks   []uint32 // numbers of the blocks of all rows
 	toucher  []int32  // by block: the row that touched it last
 	from     int      // the first row that counts
@@ -68,7 +68,6 @@ func (k *keptRows) add(r *trace.Request, first int64, source *int64, hit int, co
 	k.at = append(k.at, float64(r.ArrivalNS-first)/1e9)
 	k.in, k.out = append(k.in, r.InputTokens), append(k.out, r.OutputOr(-1))
 	k.parent, k.session = append(k.parent, parent), append(k.session, session)
-	k.begin = append(k.begin, uint32(len(k.blocks)))
 	of := int64(noSession)
 	if source != nil {
 		of = *source
@@ -82,6 +81,7 @@ func (k *keptRows) add(r *trace.Request, first int64, source *int64, hit int, co
 		k.toucher[n] = row
 		k.blocks = append(k.blocks, n)
 	}
+	k.begin = append(k.begin, uint32(len(k.blocks)))
 }
 
 // finish drops what only add needs.
@@ -89,11 +89,7 @@ func (k *keptRows) finish() { k.toucher = nil }
 
 // path has the numbers of the blocks of a row.
 func (k *keptRows) path(row int) []uint32 {
-	end := len(k.blocks)
-	if row+1 < len(k.begin) {
-		end = int(k.begin[row+1])
-	}
-	return k.blocks[k.begin[row]:end]
+	return k.blocks[k.begin[row]:k.begin[row+1]]
 }
 
 // counted are the rows that count.

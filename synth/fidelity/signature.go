@@ -321,7 +321,7 @@ func (s *Signature) measure() (t *signatureTally, err error) {
 	tally := &signatureTally{input: valueCounts{}, output: valueCounts{}, categories: map[string]int64{},
 		blocks:   s.size > 0,
 		pairs:    pairTally{limit: s.limits.pairs, n: map[lengthPair]pairCount{}},
-		kept:     &keptRows{limit: s.limits.kept},
+		kept:     &keptRows{limit: s.limits.kept, begin: []uint32{0}},
 		sample:   tupleSample{limit: s.limits.rows},
 		arrivals: profile.NewProfiler(trace.Meta{}, profile.ProfilerOptions{})}
 	p := &signaturePass{signatureTally: tally, warmUp: int64(warmUp), first: s.first,
