@@ -155,21 +155,28 @@ func (f *fidelityFlags) compare(cmd *cobra.Command, ref, cand string) (none fide
 	if opts.BlockSize, err = fidelity.CommonBlockSize(a.Meta, b.Meta); err != nil {
 		return none, err
 	}
-	left, err := signatureOf(cmd, "reference", a, opts)
+	bar := cli.NewProgress(cmd, fidelitySteps...)
+	defer bar.End()
+	left, err := signatureOf(cmd, bar, "reference", a, opts)
 	if err != nil {
 		return none, err
 	}
-	right, err := signatureOf(cmd, "candidate", b, opts)
+	right, err := signatureOf(cmd, bar, "candidate", b, opts)
 	if err != nil {
 		return none, err
 	}
+	bar.Start("compare", "", 0)
 	return fidelity.Compare(left, right)
 }
 
+// fidelitySteps take about so long beside each other, by the same traces as those of synth.
+var fidelitySteps = []cli.Step{{Name: "reference", Part: 5}, {Name: "candidate", Part: 5}, {Name: "compare", Part: 11}}
+
 // signatureOf reads a whole trace into a signature.
-func signatureOf(cmd *cobra.Command, step string, t *trace.Trace, opts fidelity.Options) (*fidelity.Signature, error) {
+func signatureOf(cmd *cobra.Command, bar *cli.Progress, step string, t *trace.Trace,
+	opts fidelity.Options) (*fidelity.Signature, error) {
 	s := fidelity.NewSignature(t.Meta, opts)
-	if err := feed(cmd, step, t, s); err != nil {
+	if err := feed(cmd, bar, step, t, s); err != nil {
 		return nil, err
 	}
 	s.End()

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -253,6 +254,23 @@ var errTemplatesInStore = cli.Usagef(
 // five million requests take with 24 blocks each: at the limit the collector never rests.
 const importMemory = 1200 << 20
 
+// importProgress shows how far an import is, of whose input so much was read. Of a log of hashes writing takes as long
+// as reading, and of one of text next to nothing.
+func importProgress(cmd *cobra.Command, policy *anonymize.Policy, read func() float64) *cli.Progress {
+	var imported, written atomic.Int64
+	bar := cli.NewProgress(cmd, cli.Step{Name: "import", Part: 3, Done: read}, cli.Step{Name: "write", Part: 1,
+		Done: func() float64 { return float64(written.Load()) / float64(max(1, imported.Load())) }})
+	policy.Progress = func(step string, done int64) {
+		if step == "write" {
+			written.Store(done)
+		} else {
+			imported.Store(done)
+		}
+		bar.Step(step, done)
+	}
+	return bar
+}
+
 // run imports files into the trace that the flags name.
 func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 	if f.asJSON && f.out == cli.Standard {
@@ -262,7 +280,8 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 		return err
 	}
 	f.Bodies = f.tier.Tier == anonymize.Raw
-	src, err := f.Open(files, nil)
+	watched, share := readShare(files)
+	src, err := f.Open(watched, nil)
 	if err != nil {
 		return f.explainFields(cmd, files, err)
 	}
@@ -292,8 +311,7 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 	// What import holds is bounded, and small beside what a collector that waits
 	// for the heap to double would let pile up.
 	defer cli.LimitMemory(importMemory)()
-	bar := cli.NewProgress(cmd)
-	policy.Progress = bar.Step
+	bar := importProgress(cmd, &policy, share)
 	raw, err := f.keepRaw(src.Info(), &policy)
 	if err != nil {
 		return err

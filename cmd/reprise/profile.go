@@ -206,20 +206,20 @@ func profileOptions(serverBlock int, warmUp time.Duration) profile.ProfilerOptio
 
 // profileOf reads a whole trace into a Profiler.
 func profileOf(cmd *cobra.Command, t *trace.Trace, o profile.ProfilerOptions) (*profile.Profiler, error) {
+	bar := cli.NewProgress(cmd)
+	defer bar.End()
 	p := profile.NewProfiler(t.Meta, o)
-	return p, feed(cmd, "profile", t, p)
+	return p, feed(cmd, bar, "profile", t, p)
 }
 
 // feed hands a whole trace to what takes its rows, one by one, as a step that
 // progress is shown of.
-func feed(cmd *cobra.Command, step string, t *trace.Trace, dst trace.Writer[trace.Request]) error {
+func feed(cmd *cobra.Command, bar *cli.Progress, step string, t *trace.Trace, dst trace.Writer[trace.Request]) error {
 	src, err := t.Reader()
 	if err != nil {
 		return err
 	}
-	bar := cli.NewProgress(cmd)
 	bar.Start(step, "requests", src.Rows())
-	defer bar.End()
 	one := make([]trace.Request, 1)
 	return trace.Each(src, func(row int64, r *trace.Request) error {
 		if row%4096 == 0 {

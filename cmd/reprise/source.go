@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -158,4 +159,45 @@ func publishedDigest(ctx context.Context, files []datasets.File, info datasets.I
 			return "", err
 		}
 	}
+}
+
+// readShare wraps files, so that share tells how much of their bytes was read, from 0 to 1. It stays 0 where the size of
+// one is unknown, such as that of stdin.
+func readShare(files []datasets.File) (wrapped []datasets.File, share func() float64) {
+	var size int64
+	read := make([]atomic.Int64, len(files))
+	for i, file := range files {
+		at, err := objectstore.Stat(file.Name)
+		if err != nil || !at.Mode().IsRegular() {
+			return files, func() float64 { return 0 }
+		}
+		size += at.Size()
+		wrapped = append(wrapped, datasets.File{Name: file.Name, Open: func() (io.ReadCloser, error) {
+			in, err := file.Open()
+			if err != nil {
+				return nil, err
+			}
+			read[i].Store(0)
+			return &countedFile{in, &read[i]}, nil
+		}})
+	}
+	return wrapped, func() float64 {
+		sum := int64(0)
+		for i := range read {
+			sum += read[i].Load()
+		}
+		return float64(sum) / float64(max(1, size))
+	}
+}
+
+// A countedFile counts what is read of it.
+type countedFile struct {
+	io.ReadCloser
+	read *atomic.Int64
+}
+
+func (f *countedFile) Read(p []byte) (int, error) {
+	n, err := f.ReadCloser.Read(p)
+	f.read.Add(int64(n))
+	return n, err
 }

@@ -150,14 +150,12 @@ func fitInput(cmd *cobra.Command, path string, kSwap int) (*synth.Model, []fidel
 }
 
 // fitTrace fits a model.
-func fitTrace(cmd *cobra.Command, path string, t *trace.Trace, kSwap int) (*synth.Model, error) {
+func fitTrace(cmd *cobra.Command, bar *cli.Progress, path string, t *trace.Trace, kSwap int) (*synth.Model, error) {
 	src, err := t.Reader()
 	if err != nil {
 		return nil, err
 	}
-	bar := cli.NewProgress(cmd)
 	bar.Start("survey", "requests", src.Rows())
-	defer bar.End()
 	opts := synth.FitOptions{KSwap: kSwap, Progress: bar.Set, Swaps: func(tried, of int) {
 		if tried == 0 {
 			bar.Start("swap", "swaps", int64(of))

@@ -13,25 +13,32 @@ import (
 	"reprise/trace"
 )
 
+// synthSteps take about so long beside each other, by a million requests of 24 blocks and 150,000 of two. Most traces
+// need one attempt.
+var synthSteps = []cli.Step{{Name: "survey", Part: 1}, {Name: "fit", Part: 4}, {Name: "swap", Part: 9},
+	{Name: "measure the trace", Part: 4}, {Name: "generate", Part: 1}, {Name: "measure", Part: 1},
+	{Name: "compare", Part: 15}}
+
 // fitJudged fits models to a trace, and keeps the one whose workload is closest.
 func fitJudged(cmd *cobra.Command, path string, t *trace.Trace, seed uint64, kSwap int) (fidelity.Made, error) {
 	src, err := t.Reader()
 	if err != nil {
 		return fidelity.Made{}, err
 	}
-	bar := cli.NewProgress(cmd)
+	bar := cli.NewProgress(cmd, synthSteps...)
 	defer bar.End()
 	return fidelity.Attempted{Meta: t.Meta, Requests: src.Rows(), KSwap: kSwap,
 		GivenK: cmd.Flags().Changed("k-swap"), Seed: seed,
 		Rows: func() (trace.Reader[trace.Request], error) { return t.Reader() },
-		Fit: func(k int) (*synth.Model, error) {
-			bar.End()
-			return fitTrace(cmd, path, t, k)
+		Fit:  func(k int) (*synth.Model, error) { return fitTrace(cmd, bar, path, t, k) },
+		Step: func(step string, rows int64) {
+			unit := ""
+			if rows > 0 {
+				unit = "requests"
+			}
+			bar.Start(step, unit, rows)
 		},
-		Watch: func(step string, n int64, src trace.Reader[trace.Request]) trace.Reader[trace.Request] {
-			bar.Start(step, "requests", n)
-			return bar.Watch(cmd, src)
-		}}.Closest(cmd.Context())
+		Watch: func(src trace.Reader[trace.Request]) trace.Reader[trace.Request] { return bar.Watch(cmd, src) }}.Closest(cmd.Context())
 }
 
 // judgeStated holds a workload as long as the trace of its model against what the model states of

@@ -39,8 +39,9 @@ type Attempted struct {
 	KSwap  int
 	GivenK bool
 	Seed   uint64
-	// Watch sees the reading of so many rows that are measured.
-	Watch func(step string, rows int64, src trace.Reader[trace.Request]) trace.Reader[trace.Request]
+	// Step is told which step begins, of so many rows, and Watch sees rows that are measured being read.
+	Step  func(step string, rows int64)
+	Watch func(src trace.Reader[trace.Request]) trace.Reader[trace.Request]
 }
 
 // A Made is a model of a trace, its workload as long as the trace, and what was measured of it.
@@ -76,15 +77,18 @@ func (a Attempted) Closest(ctx context.Context) (best Made, err error) {
 			if err != nil {
 				return best, err
 			}
-			if held, err = newJudge(a.Meta, a.Watch("measure the trace", a.Requests, src)); err != nil {
+			a.Step("measure the trace", a.Requests)
+			if held, err = newJudge(a.Meta, a.Watch(src)); err != nil {
 				return best, err
 			}
 		}
+		a.Step("generate", 0)
 		if one.Workload, err = one.Model.Generate(ctx, synth.Options{Seed: one.Seed}); err != nil {
 			return best, err
 		}
-		rows := a.Watch("measure", one.Workload.Rows(), one.Workload.Uncategorised())
-		if one.Checks, err = held.measure(one.Workload.Meta(), rows, a.KSwap == 1); err != nil {
+		a.Step("measure", one.Workload.Rows())
+		rows, read := a.Watch(one.Workload.Uncategorised()), func() { a.Step("compare", 0) }
+		if one.Checks, err = held.measure(one.Workload.Meta(), rows, a.KSwap == 1, read); err != nil {
 			return best, err
 		}
 		if best.Model == nil || closer(one.Checks, best.Checks) {

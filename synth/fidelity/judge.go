@@ -28,12 +28,13 @@ func newJudge(meta trace.Meta, rows trace.Reader[trace.Request]) (*judge, error)
 }
 
 // measure holds a workload that is as long as the trace. With copies, it may repeat the lengths
-// of the trace, as one does that keeps the rows.
-func (j *judge) measure(meta trace.Meta, rows trace.Reader[trace.Request], copies bool) ([]Check, error) {
+// of the trace, as one does that keeps the rows. read is called when the rows were read.
+func (j *judge) measure(meta trace.Meta, rows trace.Reader[trace.Request], copies bool, read func()) ([]Check, error) {
 	s := NewSignature(meta, Options{})
 	if _, err := trace.Copy(s, rows); err != nil {
 		return nil, err
 	}
+	read()
 	found, err := Compare(j.ref, s)
 	if err != nil {
 		return nil, err

@@ -93,12 +93,12 @@ func TestJudge(t *testing.T) {
 			rows := shape(rand.New(rand.NewPCG(uint64(len(name)), 1)), 400)
 			j := judgeOf(t, rows)
 			for seed := range uint64(2) {
-				checks, err := j.measure(judgedMeta, copied(freshIDs(t, rows, seed)), true)
+				checks, err := j.measure(judgedMeta, copied(freshIDs(t, rows, seed)), true, func() {})
 				if err != nil || len(Failures(checks)) > 0 || Off(checks) != "" {
 					t.Errorf("a mirror: %v, %v", err, Failures(checks))
 				}
 			}
-			if checks, err := j.measure(judgedMeta, copied(freshIDs(t, rows, 3)), false); err != nil || len(Failures(checks)) == 0 {
+			if checks, err := j.measure(judgedMeta, copied(freshIDs(t, rows, 3)), false, func() {}); err != nil || len(Failures(checks)) == 0 {
 				t.Errorf("a mirror repeats the lengths of the trace, and that is not found: %v", err)
 			}
 
@@ -118,7 +118,7 @@ func TestJudge(t *testing.T) {
 			}); err != nil {
 				t.Fatal(err)
 			}
-			checks, err := j.measure(w.Meta(), copied(other), false)
+			checks, err := j.measure(w.Meta(), copied(other), false, func() {})
 			if err != nil {
 				t.Fatal(err)
 			}

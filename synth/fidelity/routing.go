@@ -170,7 +170,8 @@ func (k *keptRows) routed(router string, replicas int, capacity int64, sessions 
 		case routePrefix:
 			recent.forget(k.at[row] - loadWindow)
 			to = recent.choose(depths)
-			recent.add(sentLoad{k.at[row], to, len(path) - depths[to]})
+			recent.queue = append(recent.queue, sentLoad{k.at[row], to, len(path) - depths[to]})
+			recent.of[to] += len(path) - depths[to]
 		}
 		if row >= k.from {
 			hits += depths[to]
@@ -200,11 +201,6 @@ func (l *recentLoad) forget(before float64) {
 		n++
 	}
 	l.queue = l.queue[n:]
-}
-
-func (l *recentLoad) add(s sentLoad) {
-	l.queue = append(l.queue, s)
-	l.of[s.to] += s.missing
 }
 
 // choose takes the replica with the most blocks less its load; of equals that with the

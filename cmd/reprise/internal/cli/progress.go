@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/trace"
+	"reprise/trace/crash"
 )
 
 // Progress shows on stderr how far a command is: a bar on a terminal, and a plain
@@ -20,26 +22,43 @@ type Progress struct {
 	term  bool
 	quiet bool
 
-	mu    sync.Mutex
-	step  string
-	unit  string
-	total int64
-	done  int64
-	begin time.Time
-	last  time.Time
-	told  bool // how long the step takes
-	bar   *progressbar.ProgressBar
+	mu      sync.Mutex
+	plan    []Step
+	at      int // the current step of the plan
+	start   time.Time
+	step    string
+	unit    string
+	total   int64
+	done    int64
+	begin   time.Time
+	last    time.Time // of the last line
+	told    bool      // how long it takes
+	bar     *progressbar.ProgressBar
+	stopped chan struct{} // ends the ticker; nil where there is none
 }
 
-// A step of which this much time has passed is said to take as long as all of it takes at that rate, if that is long.
+// A Step is a step of a command, with its part of the command's time: only the ratios of Parts count.
+type Step struct {
+	Name string
+	Part float64
+	// Done is the share of the step that is done, where the number of its units is unknown; it may be nil.
+	Done func() float64
+}
+
+// A command of which this much time has passed is said to take as long as all of it takes at that rate, if that is
+// long.
 const estimateAfter = 2 * time.Second
 
 // LogEvery is how often a command that goes on says so where there is no terminal.
 const LogEvery = 10 * time.Second
 
-// NewProgress shows the progress of cmd. It shows nothing with --quiet.
-func NewProgress(cmd *cobra.Command) *Progress {
-	return &Progress{w: cmd.ErrOrStderr(), term: CanRedraw(cmd.ErrOrStderr()), quiet: On(cmd, "quiet")}
+// mostUncounted is the share of a step that is taken to be done at most, where nothing is counted.
+const mostUncounted = 0.9
+
+// NewProgress shows the progress of cmd. It shows nothing with --quiet. Where the steps of the command are given, the
+// time that is left is that of all of them; a step that is none of them is estimated by itself.
+func NewProgress(cmd *cobra.Command, plan ...Step) *Progress {
+	return &Progress{w: cmd.ErrOrStderr(), term: CanRedraw(cmd.ErrOrStderr()), quiet: On(cmd, "quiet"), plan: plan}
 }
 
 // Start begins a step of total units; 0 is an unknown number.
@@ -47,58 +66,136 @@ func (p *Progress) Start(step, unit string, total int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.finish()
-	p.step, p.unit, p.total, p.done, p.begin = step, unit, total, 0, time.Now()
-	p.last, p.told = p.begin, false
+	now := time.Now()
+	if p.start.IsZero() {
+		p.start, p.last = now, now
+	}
+	p.step, p.unit, p.total, p.done, p.begin = step, unit, total, 0, now
+	if at := slices.IndexFunc(p.plan, func(s Step) bool { return s.Name == step }); at >= p.at {
+		p.at = at
+	} else { // a step of its own, or one that is made again
+		p.plan, p.at, p.told = nil, 0, false
+	}
+
+	if p.stopped == nil && !p.quiet {
+		stopped, every := make(chan struct{}), time.NewTicker(time.Second)
+		p.stopped = stopped
+		go func() {
+			defer every.Stop()
+			defer crash.Caught()
+			p.tick(every.C, stopped)
+		}()
+	}
+}
+
+// tick shows that a step goes on which counts nothing for long.
+func (p *Progress) tick(every <-chan time.Time, stopped <-chan struct{}) {
+	for {
+		select {
+		case <-stopped:
+			return
+		case now := <-every:
+			p.mu.Lock()
+			p.show(now)
+			p.mu.Unlock()
+		}
+	}
 }
 
 // Set says how many units of the step are done.
 func (p *Progress) Set(done int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := time.Now()
 	p.done = done
+	p.show(time.Now())
+}
+
+func (p *Progress) show(now time.Time) {
 	if p.quiet || p.step == "" || now.Sub(p.begin) < time.Second {
 		return
 	}
+	left, known := p.left(now)
 	if p.term {
-		if p.bar == nil {
-			total := p.total
-			if total == 0 {
-				total = -1
-			}
-			p.bar = progressbar.NewOptions64(total, progressbar.OptionSetWriter(p.w),
-				progressbar.OptionSetDescription(p.step),
-				progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionShowCount(),
-				progressbar.OptionShowIts(),
-				progressbar.OptionSetItsString(p.unit), progressbar.OptionClearOnFinish(),
-				progressbar.OptionSetWidth(30))
-		}
-		_ = p.bar.Set64(done) // a bar that cannot be drawn harms nothing
+		p.draw(left, known)
 		return
 	}
-	left, known := p.left(now)
-	switch {
-	case !p.told && known && now.Sub(p.begin) >= estimateAfter:
-		if p.told = true; left >= LogEvery {
-			p.last = now
-			fmt.Fprintf(p.w, "%s: about %v left, at %d of %d %s\n", p.step, left, p.done, p.total, p.unit)
-		}
-	case now.Sub(p.last) < LogEvery:
-	case known:
-		p.last = now
-		fmt.Fprintf(p.w, "%s: %d of %d %s, about %v left\n", p.step, p.done, p.total, p.unit, left)
-	default:
-		p.last = now
-		fmt.Fprintf(p.w, "%s: %d %s\n", p.step, p.done, p.unit)
+
+	first := !p.told && known && now.Sub(p.since()) >= estimateAfter
+	if p.told = p.told || first; first && left < LogEvery || !first && now.Sub(p.last) < LogEvery {
+		return
 	}
+	p.last = now
+	said := fmt.Sprintf("%s: %v so far", p.step, now.Sub(p.begin).Round(time.Second))
+	switch {
+	case p.total > 0 && p.done > 0 && p.done < p.total:
+		said = fmt.Sprintf("%s: %d of %d %s", p.step, p.done, p.total, p.unit)
+	case p.total <= 0 && p.done > 0:
+		said = fmt.Sprintf("%s: %d %s", p.step, p.done, p.unit)
+	}
+	if known {
+		said += fmt.Sprintf(", about %v left", left)
+	}
+	fmt.Fprintln(p.w, said)
 }
 
-// left is how long the rest of the step takes at the rate so far, to the second.
+// draw draws the bar, and beside its name how long all of a long command takes.
+func (p *Progress) draw(left time.Duration, known bool) {
+	about := p.step
+	if known && left >= LogEvery && len(p.plan) > 0 {
+		about = fmt.Sprintf("%s (about %v left)", p.step, left)
+	}
+	if p.bar == nil {
+		total := p.total
+		if total == 0 {
+			total = -1
+		}
+		options := []progressbar.Option{progressbar.OptionSetWriter(p.w), progressbar.OptionClearOnFinish(),
+			progressbar.OptionThrottle(100 * time.Millisecond), progressbar.OptionSetWidth(30)}
+		if p.unit != "" {
+			options = append(options, progressbar.OptionShowCount(), progressbar.OptionShowIts(),
+				progressbar.OptionSetItsString(p.unit))
+		}
+		p.bar = progressbar.NewOptions64(total, options...)
+	}
+	p.bar.Describe(about)
+	_ = p.bar.Set64(p.done) // a bar that cannot be drawn harms nothing
+}
+
+// since is when began what the time that is left is of.
+func (p *Progress) since() time.Time {
+	if len(p.plan) > 0 {
+		return p.start
+	}
+	return p.begin
+}
+
+// left is how long the command still takes at the rate so far, or a step that is not of its plan, to the second.
 func (p *Progress) left(now time.Time) (left time.Duration, known bool) {
-	if p.total <= 0 || p.done <= 0 {
+	share, before, all := 0.0, 0.0, 1.0
+	if p.total > 0 {
+		share = min(float64(p.done)/float64(p.total), 1)
+	}
+	if len(p.plan) > 0 {
+		all = 0
+		for i, step := range p.plan {
+			if i < p.at {
+				before += step.Part
+			}
+			all += step.Part
+		}
+		if done := p.plan[p.at].Done; done != nil {
+			share = min(done(), 1)
+		}
+		if share == 0 && before > 0 { // nothing is counted: as long as its part says, and never over
+			part := p.begin.Sub(p.start).Seconds() / before * p.plan[p.at].Part
+			share = min(now.Sub(p.begin).Seconds()/part, mostUncounted)
+		}
+		share *= p.plan[p.at].Part
+	}
+	if before+share <= 0 {
 		return 0, false
 	}
-	rest := now.Sub(p.begin).Seconds() / float64(p.done) * float64(max(p.total-p.done, 0))
+	rest := now.Sub(p.since()).Seconds() * (all - before - share) / (before + share)
 	return time.Duration(rest+0.5) * time.Second, true
 }
 
@@ -120,6 +217,10 @@ func (p *Progress) End() {
 	defer p.mu.Unlock()
 	p.finish()
 	p.step = ""
+	if p.stopped != nil {
+		close(p.stopped)
+		p.stopped = nil
+	}
 }
 
 func (p *Progress) finish() {
