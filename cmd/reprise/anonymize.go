@@ -40,8 +40,8 @@ draws more.
 
 Both need a declared capture window (reprise import --capture-begin T --capture-end T),
 and are refused with exit code 3 where the noise would spoil the result. From the noise on
-every release and attempt counts in a ledger, beside the trace and in one of the user,
-which copies and slices of the trace are known in: draw once, and share that. By user,
+every release and attempt is logged beside the trace and in your user ledger, which
+recognises copies and slices of the trace: draw once, and share that. By user,
 the logs of other days add up too: --population NAME says whose users they are.
 
 The unit of privacy is a user, or a session of the source. Where the source names

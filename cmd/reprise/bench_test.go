@@ -93,10 +93,10 @@ func TestBenchServingSigns(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 	expect(t, text, "workload", "tokens/s", "against static",
-		"continuous: as said: ITL p99 (ms)", "48 of 48", "* the largest value")
+		"continuous: confirmed: ITL p99 (ms)", "48 of 48", "* the largest value")
 	markdown, _, _ := reprise(t, append([]string{"bench", "serving", "--format", "markdown"}, batching...)...)
 	expect(t, markdown, "# Suite serving", "| workload | tok/s |",
-		"## paged_attention: single burst, moderate lengths (burst)", "- paged: as said")
+		"## paged_attention: single burst, moderate lengths (burst)", "- paged: confirmed")
 }
 
 // The page of a suite has its tables, what became of each hypothesis and where it was
@@ -110,7 +110,7 @@ func TestBenchPage(t *testing.T) {
 	index := string(read(t, "out/index.html"))
 	for _, want := range []string{"<h1>Suite serving</h1>", "every one is trustworthy", "TTFT p95 (ms) ←",
 		"against static", "Hypothesis: requests that wait",
-		"continuous: as said: TTFT p95", "Where it was made", "batching: static", "max num seqs: 24"} {
+		"continuous: confirmed: TTFT p95", "Where it was made", "batching: static", "max num seqs: 24"} {
 		if !strings.Contains(index, want) {
 			t.Errorf("the page has no %q", want)
 		}

@@ -65,8 +65,8 @@ func countWords(card anonymize.Card) (out []string) {
 		out = append(out, line)
 	}
 	if apart {
-		out = append(out, fmt.Sprintf("counts differ by more than %g %%: the server has another tokenizer "+
-			"(--tokenizer) or chat template (--template auto, or its file), or adds to the prompt", anonymize.Warn))
+		out = append(out, fmt.Sprintf("counts differ by more than %g %%: pass the server's tokenizer "+
+			"(--tokenizer) and chat template (--template auto, or its file); a server may add to the prompt too", anonymize.Warn))
 	}
 	return out
 }
@@ -103,8 +103,8 @@ func sourceNotes(info datasets.Info, card anonymize.Card, p anonymize.Policy) (n
 			doc.Count(mean), doc.Count(int64(card.BlockSize)), profile.DefaultServerBlock))
 	}
 	if t.Users == 0 {
-		notes = append(notes, "no users: rules that count people cannot be applied to this trace; log an end-user id "+
-			"with each request to have them")
+		notes = append(notes, "no user ids found, so per-user privacy is unavailable: log an end-user id with each "+
+			"request to have it")
 	}
 	if t.Sessions == 0 && t.Blocks == 0 {
 		notes = append(notes, "no sessions: turns of one conversation are not linked; log a conversation id "+

@@ -112,5 +112,5 @@ func (e *aiperfEncoder) count(r *trace.Request, at place) {
 	if later {
 		asRead = len(r.Parents) == 1 && r.Parents[0] == at.previous
 	}
-	e.losses.count("%d of %d rows wait for the turn before them, or for nothing, and not for their parents", !asRead)
+	e.losses.count("%d of %d rows: parent links become \"wait for the previous turn\", or are lost", !asRead)
 }

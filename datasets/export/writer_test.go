@@ -68,7 +68,7 @@ func TestLossIsCounted(t *testing.T) {
 		"aiperf": `2 of 3 rows have a number of their turn that is not their place in the session|1 of 3 arrivals were rounded to the millisecond|` +
 			`1 of 3 rows have a think or tool time but no turn before them in the file|` +
 			`1 of 3 rows are later turns, with a delay in place of their arrival|1 of 3 rows are later turns, to which AIPerf 0.13 adds the turns before them once more: --to mooncake has no sessions, and keeps lengths|1 of 3 delays were rounded to the millisecond|1 of 3 delays do not tell tool time from think time|` +
-			`1 of 3 rows wait for the turn before them, or for nothing, and not for their parents|columns left out, with the rows that had a value: user (1), model (3),`,
+			`1 of 3 rows: parent links become "wait for the previous turn", or are lost|columns left out, with the rows that had a value: user (1), model (3),`,
 		"vllm-custom":      `1 of 3 rows had no output and ask for one token|the arrivals of 3 rows: the file keeps their order alone|columns left out, with the rows that had a value: session (2), turn (2)`,
 		"vllm-timed-trace": `2 of 3 rows failed or were cancelled|columns left out, with the rows that had a value: session (2),`,
 		"guidellm":         `2 of 3 rows failed or were cancelled|columns left out, with the rows that had a value: session (2),`,

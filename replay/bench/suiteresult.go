@@ -205,9 +205,9 @@ func (h *Hypothesis) outcome(m, other *runsOf) Outcome {
 	case movesNot:
 		held = math.Abs(change) <= h.within()
 	}
-	return Outcome{&held, fmt.Sprintf("%s: %s is %s, in %s %s (%s)",
-		map[bool]string{true: "as said", false: "NOT as said"}[held],
-		heading(h.Metric), format(h.Metric, got, doc.Number), h.Against, format(h.Metric, was, doc.Number),
+	return Outcome{&held, fmt.Sprintf("%s: %s is %s, against %s in %s (%s)",
+		map[bool]string{true: "confirmed", false: "not confirmed"}[held],
+		heading(h.Metric), format(h.Metric, got, doc.Number), format(h.Metric, was, doc.Number), h.Against,
 		signed(change)), &change}
 }
 

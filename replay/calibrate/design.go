@@ -121,7 +121,7 @@ func (f *fitted) askForLimits(d *Design, taken *[]candidate, capacity float64) {
 			return
 		}
 	}
-	d.Why = append(d.Why, "no load is past saturation, so that max_num_seqs and kv_tokens are not told")
+	d.Why = append(d.Why, "no load is past saturation, so max_num_seqs and kv_tokens could not be determined")
 	if !slices.ContainsFunc(*taken, func(c candidate) bool { return c.past }) {
 		*taken = append(*taken, candidate{rate: 1.2 * capacity, past: true})
 	}

@@ -82,18 +82,18 @@ Auth           the server answers without the API key that was sent
 
 APIs           completions, chat, responses, messages, embeddings
 Model          sim; context 1,048,576 tokens
-Usage          token counts come with the answers of all of them
+Usage          all APIs return token counts
 Template       tokens added to a prompt: completions 0; chat 22 (8 before the
                prompt and 14 after it, measured); responses 22; messages 22
-Prefix cache   on, stated; of 66 tokens that were sent twice it found 64
+Prefix cache   on, stated; 64 of 66 repeated tokens were hits
 Cached tokens  reported in usage
 KV cache       capacity not stated, in blocks of 32
                (vllm:cache_config_info{block_size})
 Tokenizer      o200k_base counts as the server does, in 5 texts
 Speculation    none seen; 1.00 tokens an event
 Round trip     N
-Clock          N of this machine's by Date headers, which have whole
-               seconds
+Clock          the server's and this machine's agree N (Date headers
+               have whole seconds)
 Sent`
 	got := measured.ReplaceAllStringFunc(b.String(), func(s string) string {
 		if strings.HasPrefix(s, "http") {

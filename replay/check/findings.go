@@ -125,7 +125,7 @@ func (c *Clock) findings(add list) {
 		add("Clock", Note, "the server's clock is behind by %.1f to %.1f s; Date headers have whole seconds. Its "+
 			"logs stand beside a replay only after that is added", -c.ToS, -c.FromS)
 	default:
-		add("Clock", OK, "within %.1f s of this machine's by Date headers, which have whole seconds",
+		add("Clock", OK, "the server's and this machine's agree within %.1f s (Date headers have whole seconds)",
 			max(-c.FromS, c.ToS))
 	}
 }
@@ -168,10 +168,10 @@ func (all apis) findings(add list) {
 			"tokenizer. Servers of OpenAI's API count where stream_options.include_usage is asked for, which it "+
 			"was; a gateway may take it out")
 	case len(without) > 0:
-		add("Usage", Note, "token counts come with the answers of %s, but not of %s", strings.Join(with, ", "),
+		add("Usage", Note, "%s return token counts, %s do not", strings.Join(with, ", "),
 			strings.Join(without, ", "))
 	default:
-		add("Usage", OK, "token counts come with the answers of all of them")
+		add("Usage", OK, "all APIs return token counts")
 	}
 	if len(templates) > 0 {
 		add("Template", OK, "tokens added to a prompt: %s", strings.Join(templates, "; "))
@@ -192,7 +192,7 @@ func (c *Cache) findings(add list, s *result.ServerModels) {
 	default:
 		found := ""
 		if c.Found != nil {
-			found = fmt.Sprintf("; of %d tokens that were sent twice it found %d", c.Sent, *c.Found)
+			found = fmt.Sprintf("; %d of %d repeated tokens were hits", *c.Found, c.Sent)
 		}
 		add("Prefix cache", OK, "on, %s%s", c.OnFrom, found)
 		if c.Found != nil && *c.Found <= 1 && c.OnFrom == "stated" {

@@ -178,7 +178,7 @@ func (c *Comparison) reading() (says []string) {
 					drawn = "the same sessions drawn on both sides"
 				}
 				return append(says, fmt.Sprintf("Resampled: %s with their %s CI, from %s draws of %s of sessions, a "+
-					"request without one for itself, %s. It knows how sessions differ, not how runs do.",
+					"request without one for itself, %s. These intervals cover variation between sessions, not runs.",
 					"percentiles and means of all requests", confidence, doc.Brief(int64(r.Replicates)),
 					doc.Many(int64(r.Clusters), "group"), drawn))
 			}

@@ -217,7 +217,7 @@ func costSection(runs []Named, d Decision) doc.Section {
 		case !s.Verdict.Trustworthy:
 			says = "not known, since the run cannot be trusted"
 		case !s.Accepted():
-			says = "none at this load, where it is rejected: it takes more GPUs"
+			says = "fails the contract at this load: needs more GPUs"
 		case gpus == 0:
 			says = "not known, since the results do not say how many GPUs served"
 		case per == nil || *per == 0:

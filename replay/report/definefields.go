@@ -200,7 +200,7 @@ var settingFields = []numberField{
 		"time from the recorded end of their parents, is the distance of recorded starts, or is the distance from " +
 		"the first request of their session."},
 	{"run.sessions.counts.gaps.implied_parents", "turns",
-		"Of these, turns whose session the workload tells, and not their parents: they wait for the turn before."},
+		"Of these, turns of a session without parents in the workload: they wait for the previous turn."},
 	{"run.sessions.counts.gap_capped.times, run.sessions.counts.idle_capped.times, " +
 		"run.sessions.counts.session_idle_capped.times", "waits", "Waits that the caps cut."},
 	{"run.sessions.counts.gap_capped.removed_ns, run.sessions.counts.idle_capped.removed_ns, " +

@@ -401,12 +401,16 @@ func sayPareto(runs []Named) []string {
 	}
 	user := slices.MaxFunc(all, func(a, b spot) int { return cmp.Compare(a.user, b.user) })
 	gpu := slices.MaxFunc(all, func(a, b spot) int { return cmp.Compare(a.gpu, b.gpu) })
-	says := []string{fmt.Sprintf("%s gives its users most, %s tokens per second each, and %s has most of its "+
-		"hardware, %s output tokens per second and %s (tokens per second per user, output tokens per second per %s).",
-		user.name, doc.Number(user.user), gpu.name, doc.Number(gpu.gpu), perWhat(known), perWhat(known))}
+	perUser := doc.Number(user.user) + " tokens/s per user"
+	perGPU := doc.Number(gpu.gpu) + " output tokens/s per " + perWhat(known)
+	says := []string{fmt.Sprintf("%s is best per user, %s, and %s is best per %s, %s.", user.name, perUser, gpu.name,
+		perWhat(known), perGPU)}
+	if user.name == gpu.name {
+		says = []string{fmt.Sprintf("%s is best at both: %s, %s.", user.name, perUser, perGPU)}
+	}
 	for _, s := range all {
 		if s.beaten != "" {
-			says = append(says, fmt.Sprintf("%s is beaten by %s at both: %s tokens per second per user, %s per %s.",
+			says = append(says, fmt.Sprintf("%s is beaten by %s at both: %s tokens/s per user, %s per %s.",
 				s.name, s.beaten, doc.Number(s.user), doc.Number(s.gpu), perWhat(known)))
 		}
 	}
