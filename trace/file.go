@@ -58,7 +58,7 @@ func CreateFile(path string, mode os.FileMode) (*File, error) {
 		path = target
 	}
 	dir := filepath.Dir(path)
-	if f, err := openUnnamed(dir, mode); err == nil {
+	if f, err := openUnnamed(path, mode); err == nil {
 		return &File{f: f, path: path, unnamed: true}, nil
 	}
 	f, err := os.CreateTemp(dir, "."+filepath.Base(path)+".part-*")
@@ -168,7 +168,7 @@ func WriteFile(path string, mode os.FileMode, f func(io.Writer) error) error {
 // or the process ends. dir is os.TempDir when empty.
 func TempFile(dir string) (*os.File, error) {
 	dir = cmp.Or(dir, os.TempDir())
-	if f, err := openUnnamed(dir, 0o600); err == nil {
+	if f, err := openUnnamed(filepath.Join(dir, "reprise-spill"), 0o600); err == nil {
 		return f, nil
 	}
 	f, err := os.CreateTemp(dir, ".reprise-spill-*")

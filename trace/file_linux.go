@@ -14,20 +14,20 @@ import (
 // ownFiles are the files that this process has open. A bare chroot has no /proc.
 const ownFiles = "/proc/self/fd"
 
-// openUnnamed opens a file without a name in dir (open(2), O_TMPFILE), where it can
-// be given one later.
-func openUnnamed(dir string, mode os.FileMode) (*os.File, error) {
+// openUnnamed opens a file without a name (open(2), O_TMPFILE) in the folder of path, which it can be given later. Errors
+// name it so.
+func openUnnamed(path string, mode os.FileMode) (*os.File, error) {
 	if _, err := os.Stat(ownFiles); err != nil {
 		return nil, err
 	}
-	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, uint32(mode.Perm()))
+	fd, err := unix.Open(filepath.Dir(path), unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, uint32(mode.Perm()))
 	if err != nil {
 		return nil, err
 	}
 	if err := unix.Fchmod(fd, uint32(mode.Perm())); err != nil {
 		return nil, errors.Join(err, unix.Close(fd))
 	}
-	return os.NewFile(uintptr(fd), filepath.Join(dir, "unnamed")), nil
+	return os.NewFile(uintptr(fd), path), nil
 }
 
 // linkUnnamed gives f the name path, or, where that is taken, a hidden one
