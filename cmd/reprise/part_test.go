@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -248,8 +249,8 @@ func TestModesLoopOfSessions(t *testing.T) {
 	defer w.Close()
 	src, err := w.Reader()
 	rows := rowsOf(t, src, err)[:150]
-	run, results, said := replayed(t, workload, "--speed", "1000", "--max-requests", "150", "--loop", "2")
-	if run.Timing != result.Causal || len(results) != 300 || strings.Contains(said, "tails: 0 blocks") || !strings.Contains(said, "tails: ") {
+	run, results, said := replayed(t, workload, "--speed", "1000", "--max-requests", "150", "--loop", "2", "--details")
+	if run.Timing != result.Causal || len(results) != 300 || !regexp.MustCompile(`shared tails: [1-9]`).MatchString(said) {
 		t.Fatalf("%d results, run %+v\n%s", len(results), run, said)
 	}
 	turns := 0

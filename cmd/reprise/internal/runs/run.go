@@ -37,9 +37,9 @@ func (f *Replay) chosen(cmd *cobra.Command, w *trace.Trace) (*workloadPart, *fla
 		return nil, nil, err
 	}
 	maker.Rows = rows.Total
-	if n := int64(maker.Tails.Len()); n > 0 && !f.HasText() {
-		cli.Notef(cmd, "tails: %s repeat %s of the partial block that they complete", doc.Many(n, "block"),
-			doc.Many(int64(maker.Tails.Tokens()), "token"))
+	if n := int64(maker.Tails.Len()); n > 0 && !f.HasText() && cli.On(cmd, "details") {
+		cli.Notef(cmd, "shared tails: %s also share the %s of an earlier prompt's last, partial block",
+			doc.Many(n, "prompt block"), doc.Many(int64(maker.Tails.Tokens()), "token"))
 	}
 	part, err := partOf(cmd, w, &f.Workload, maker.Seed)
 	if err != nil {
