@@ -75,7 +75,7 @@ func (c *Case) halves(ctx context.Context, src anonymize.Source, fig Figures) Fi
 	fig["half_test"] = h
 	switch {
 	case h.Sessions < leastTargets:
-		return inconclusive(fig, "of %d %ss in the source nothing can be told: it takes %d", h.Sessions,
+		return inconclusive(fig, "%d %ss in the source are too few to tell: it takes %d", h.Sessions,
 			card.Sessions.Unit, leastTargets)
 	case h.Found():
 		return failed(fig, "%s: it can be told who was in the source", h)

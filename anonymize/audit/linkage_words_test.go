@@ -301,8 +301,8 @@ func TestSidesOfTheAttack(t *testing.T) {
 		of   func(i int64) (user, session *int64)
 		want string
 	}{
-		"one user":       {func(i int64) (*int64, *int64) { return trace.Ptr(int64(4)), &i }, "with fewer than 200 requests on each side nothing can be told"},
-		"one session":    {func(i int64) (*int64, *int64) { return nil, trace.Ptr(int64(4)) }, "with fewer than 200 requests on each side nothing can be told"},
+		"one user":       {func(i int64) (*int64, *int64) { return trace.Ptr(int64(4)), &i }, "too few requests to tell: it takes 200 on each side"},
+		"one session":    {func(i int64) (*int64, *int64) { return nil, trace.Ptr(int64(4)) }, "too few requests to tell: it takes 200 on each side"},
 		"nobody":         {func(i int64) (*int64, *int64) { return nil, nil }, ""},
 		"a session each": {func(i int64) (*int64, *int64) { return nil, &i }, ""},
 		"a user each":    {func(i int64) (*int64, *int64) { return &i, trace.Ptr(int64(4)) }, ""},

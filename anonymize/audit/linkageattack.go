@@ -172,7 +172,7 @@ func (c *Case) nearRows(ctx context.Context, src anonymize.Source, fig Figures) 
 	n := min(len(synthetic.kept), len(real.kept), len(held.kept))
 	if n < attackLeast {
 		fig["rows"] = n
-		return inconclusive(fig, "with fewer than %d requests on each side nothing can be told", attackLeast)
+		return inconclusive(fig, "too few requests to tell: it takes %d on each side", attackLeast)
 	}
 	a := linkAttack(synthetic.first(n), real.first(n), held.first(n))
 	fig["attack"] = a

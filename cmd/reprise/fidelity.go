@@ -83,7 +83,7 @@ func (f *fidelityFlags) run(cmd *cobra.Command, ref, cand string) error {
 	}
 	switch {
 	case !(f.from >= 0 && f.from < 1):
-		return cli.Usagef("--from: want a share from 0 up to, but not, 1")
+		return cli.Usagef("--from: want a share from 0 to below 1")
 	case f.warmUp < 0:
 		return cli.Usagef("--warm-up: want a time from 0 up")
 	case ref == cli.Standard && cand == cli.Standard:

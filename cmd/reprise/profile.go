@@ -147,7 +147,7 @@ func (f *profileFlags) check(cmd *cobra.Command) error {
 	case given("kv-bytes-per-token") && given("model-shape"):
 		return cli.Usagef("--kv-bytes-per-token and --model-shape cannot be used together")
 	case f.histograms == cli.Standard || f.tables == cli.Standard:
-		return cli.Usagef("--histograms and --tables are binary: give each a file name name")
+		return cli.Usagef("--histograms and --tables are binary: give each a file name")
 	case f.html == cli.Standard && (f.out == "" || f.out == cli.Standard):
 		return cli.Usagef("--html - and the printed answer both write to stdout: give -o FILE")
 	case given("replicas") && len(f.replicas) == 0:

@@ -73,7 +73,7 @@ func (r *FrontierResult) Overlay(other FrontierResult, as string) error {
 		at := slices.IndexFunc(r.Classes, func(o FrontierClass) bool { return o.LengthClass == c.LengthClass })
 		if at < 0 {
 			if slices.ContainsFunc(r.Classes, func(o FrontierClass) bool { return o.Name == c.Name }) {
-				return fmt.Errorf("the lengths of %s are others than here: %s and %s", printable(c.Name),
+				return fmt.Errorf("%s has other lengths than here: %s and %s", printable(c.Name),
 					printable(c.Prompt), printable(c.Output))
 			}
 			at = len(r.Classes)

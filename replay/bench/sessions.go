@@ -95,7 +95,7 @@ func (s *SessionSweep) tellCut(l *Level) {
 		return
 	}
 	note := fmt.Sprintf("%d of %d measured sessions were not over when the level had to end; a longer "+
-		"--set level-limit lets them", l.Sessions.Censored, l.Sessions.Measured)
+		"--set level-limit lets them end", l.Sessions.Censored, l.Sessions.Measured)
 	l.note(note)
 }
 

@@ -86,7 +86,7 @@ func (r *Row) checkSessions(n strictyaml.Node, loads int, settled bool) error {
 	case !r.Load.bySession():
 		span, err := replay.ParseSpan(r.Settle)
 		if err == nil && span.Sessions > 0 {
-			err = n.Faultf("settle: so many sessions need a load by session: give sessions or session-rate")
+			err = n.Faultf("settle: a number of sessions needs a load by session: give sessions or session-rate")
 		}
 		return err
 	case r.Load.Sessions > 0 && r.Session.MaxSessions > 0:

@@ -39,7 +39,7 @@ func (l *Ladder) check() error {
 		case !(load > 0 && load <= mostLoad):
 			return errors.New("a load must be above 0 and at most 65536")
 		case l.Whole && load != math.Trunc(load):
-			return errors.New("so many at once must be a whole number")
+			return errors.New("requests in flight must be a whole number")
 		case i > 0 && load <= l.Loads[i-1]:
 			return errors.New("loads must be in ascending order, since the sweep stops at saturation")
 		}
@@ -51,7 +51,7 @@ func (l *Ladder) check() error {
 		return errors.New("a range of loads goes up to 65536")
 	}
 	if len(l.Loads) == 0 && l.Whole && (l.From != math.Trunc(l.From) || l.To != math.Trunc(l.To)) {
-		return errors.New("so many at once must be a whole number")
+		return errors.New("requests in flight must be a whole number")
 	}
 	if len(l.Loads) == 0 && !(l.From > 0 && l.From <= mostLoad && l.Resolution > 0 && l.Resolution < 1) {
 		return errors.New("an adaptive sweep needs a first load above 0 and a resolution between 0 and 1")

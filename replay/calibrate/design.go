@@ -101,7 +101,7 @@ func (f *fitted) explain(d *Design, names []string, taken []candidate) {
 		_, dropped := f.most[name]
 		switch half := f.half[name]; {
 		case dropped:
-			d.Why = append(d.Why, name+" has no effect in these loads that can be told from the others'")
+			d.Why = append(d.Why, name+": its effect in these loads cannot be separated from the others'")
 		case half > wanted:
 			d.Why = append(d.Why, fmt.Sprintf("%s is known to a factor of %s", name, doc.Number(math.Exp(half))))
 		}

@@ -85,7 +85,7 @@ func (r *Report) findings() (out []Finding) {
 	}
 	apis(r.APIs).findings(add)
 	for i := range r.Refuted {
-		add("Counts", Problem, "%s: a replay would use them for no figure, and not be trustworthy",
+		add("Counts", Problem, "%s: these counts are impossible, so a replay would not be trustworthy",
 			r.Refuted[i].String())
 	}
 	r.Cache.findings(add, &r.Server)

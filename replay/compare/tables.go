@@ -22,7 +22,7 @@ func (c *Comparison) firstTable() *doc.Table {
 	if c.Kind == kindRounds {
 		t.Caption = "Medians over the rounds; * is significant"
 		if v := &c.Versus[0]; len(c.Versus) == 1 && v.Decided() && c.tooFew(v) != "" {
-			t.Caption += ", which so few rounds can show of the first line alone"
+			t.Caption += ", which so few rounds can show for the first line only"
 		}
 	}
 	for i := range c.Versus {

@@ -263,7 +263,7 @@ func (c *Clause) missing(r *report.ClauseResult, v *scoped) string {
 	case c.of.Subject == figure.HitRatio:
 		return "the server reports no cached tokens"
 	case v.OutputImpossible > 0:
-		return fmt.Sprintf("the server's output counts of %s cannot be", doc.Many(v.OutputImpossible, "answer"))
+		return fmt.Sprintf("the server's output counts of %s are impossible", doc.Many(v.OutputImpossible, "answer"))
 	case c.cost() && v.Output == 0:
 		return "there are no output tokens"
 	}

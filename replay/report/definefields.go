@@ -343,11 +343,11 @@ var usageFields = func() (all []numberField) {
 
 var impossibleFields = []numberField{
 	{"tokens.impossible_counts.rows", "requests",
-		"Successful requests with a count of tokens that cannot be. No figure uses it."},
+		"Successful requests with an impossible token count. No figure uses it."},
 	{"tokens.impossible_counts.prompt_rows, tokens.impossible_counts.cached_rows, tokens.impossible_counts.output_rows",
 		"requests",
-		"Of these, requests whose prompt, cached or output tokens cannot be."},
-	{"tokens.impossible_counts.kinds.*.rows", "requests", "Successful requests whose counts cannot be for one reason."},
+		"Of these, requests with an impossible count of prompt, cached or output tokens."},
+	{"tokens.impossible_counts.kinds.*.rows", "requests", "Successful requests whose counts are impossible for one reason."},
 	{"tokens.impossible_counts.kinds.*.first_row", "number", "The first row of them."},
 	{"tokens.impossible_counts.kinds.*.first_prompt_tokens, tokens.impossible_counts.kinds.*.first_cached_tokens, " +
 		"tokens.impossible_counts.kinds.*.first_output_tokens",

@@ -187,7 +187,7 @@ func (l *leads) cache(s *Summary) {
 		}
 		l.add(leadBlockSize, fmt.Sprintf("reprise report RESULTS --server-block-size %d, and the block size in the "+
 			"server's flags, or block_size of vllm:cache_config_info at /metrics", c.otherBlock),
-			"The server %s the %s that were found (measured hit ratio), where blocks of %d let expect %s (expected "+
+			"The server %s the %s that were found (measured hit ratio), where blocks of %d would give %s (expected "+
 				"hit ratio).", why, doc.Percent(*c.Measured), *c.Block, doc.Percent(*c.Expected))
 	case d < -sameHits && *c.Measured > 0 && slots && !other:
 		l.add(leadSlotCache, "the same run with more slots (llama-server --parallel), or one request at a time "+

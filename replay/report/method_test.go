@@ -103,11 +103,11 @@ func TestHitsOtherThanExpected(t *testing.T) {
 		says   string
 	}{
 		"larger blocks": {result.Run{}, 16, inBlocks(128), false, leadBlockSize,
-			"The server has blocks of another size than was expected: all counts of cached tokens are multiples of 128, and blocks of 128 tokens explain the 32.9 % that were found (measured hit ratio), where blocks of 16 let expect 34.6 % (expected hit ratio)."},
+			"The server has blocks of another size than was expected: all counts of cached tokens are multiples of 128, and blocks of 128 tokens explain the 32.9 % that were found (measured hit ratio), where blocks of 16 would give 34.6 % (expected hit ratio)."},
 		"smaller blocks": {result.Run{}, 128, inBlocks(16), false, leadBlockSize,
-			"The server has blocks of another size than was expected: all counts of cached tokens are multiples of 16, and blocks of 16 tokens explain the 34.6 % that were found (measured hit ratio), where blocks of 128 let expect 32.9 % (expected hit ratio)."},
+			"The server has blocks of another size than was expected: all counts of cached tokens are multiples of 16, and blocks of 16 tokens explain the 34.6 % that were found (measured hit ratio), where blocks of 128 would give 32.9 % (expected hit ratio)."},
 		"by the token": {result.Run{}, 128, inBlocks(1), false, leadBlockSize,
-			"The server finds prefixes by the token and not in blocks: that explains the 34.9 % that were found (measured hit ratio), where blocks of 128 let expect 32.9 % (expected hit ratio)."},
+			"The server finds prefixes by the token and not in blocks: that explains the 34.9 % that were found (measured hit ratio), where blocks of 128 would give 32.9 % (expected hit ratio)."},
 		"slots": {result.Run{Servers: result.Servers{}, Environment: llama}, 1, func(known int32) int32 { return known - known%7*40 }, false, leadSlotCache,
 			"llama.cpp keeps the last sequence of each slot and no blocks: a prompt finds a prefix only while a slot holds it. 30.9 % of the prompt tokens came from the slots, and 34.9 % could have from one cache that keeps all (measured and expected hit ratio): that expectation is not of this engine."},
 		"one block less": {result.Run{}, 128, less(128), false, leadBoundary,

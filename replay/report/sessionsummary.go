@@ -250,7 +250,7 @@ func (f *sessionFigures) finish(lacks string, from, to int64) {
 	case f.unrecorded > 0 && f.unrecorded == o.Succeeded:
 		o.SlowdownLacks = "the source does not say how long requests took"
 	case f.unrecorded > 0:
-		o.SlowdownLacks = fmt.Sprintf("of %s the source does not say when they ended",
+		o.SlowdownLacks = fmt.Sprintf("the source does not say when %s ended",
 			doc.Many(f.unrecorded, "session"))
 	}
 	if to > from && !o.CutUnknown {

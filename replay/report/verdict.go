@@ -381,7 +381,7 @@ func (j *judgement) delivered(s *Summary, limits Limits) {
 		impossible = s.Tokens.Impossible
 	}
 	share(codeImpossible, Ratio(impossible.Rows, s.Requests.Succeeded), limits.Impossible,
-		"counts of the server cannot be, and no figure uses them: %s", impossible)
+		"the server's token counts are impossible, and no figure uses them: %s", impossible)
 
 	prompts, how := s.Tokens.PromptError.share(), "counted other prompt lengths than the workload's"
 	if run.Prompts == result.PromptsVerbatim || run.Images != nil && run.Images.Requests > 0 {
@@ -510,7 +510,7 @@ var checkNames = []struct{ code, name string }{
 	{codePrompts, "prompt tokens off, by the server's count"},
 	{codeOutputs, "output tokens off, of forced lengths"},
 	{codeExtraHits, "cache hits beyond the sent prompts"},
-	{codeImpossible, "answers with counts that cannot be"},
+	{codeImpossible, "answers with impossible counts"},
 }
 
 // validityChecks is the title of the checks.

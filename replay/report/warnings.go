@@ -67,8 +67,8 @@ func warnings(s *Summary, counts *tokenCounts, zeros bool) []Warning {
 	warn(s.Cache.Block == nil && s.Requests.Succeeded > 0 && s.Run.Read == nil, warnNoBlockSize,
 		"the server's block size is not known, so no hit ratio can be expected of it")
 	warn(s.Run.Timing == result.ClosedLoop, warnClosedLoop,
-		"a closed loop sends only as fast as the server answers: a server that is saturated gets less load and its "+
-			"waiting does not show, so users, who come on their own account, see other latencies")
+		"a closed loop sends only as fast as the server answers: a saturated server gets less load, and queues do not "+
+			"show; users, who do not wait for each other, see longer waits. To measure those, use --rate")
 	warn(s.Run.Skipped > 0, warnSkipped,
 		"%s %s not sent, since a turn before failed: sessions ended sooner than in the source", doc.Many(s.Run.Skipped,
 			"later turn"), doc.Was(s.Run.Skipped))

@@ -385,7 +385,7 @@ func Capture(begin, end string, zone *time.Location) (trace.Capture, error) {
 		return trace.Capture{}, fault.Usage("the end of the capture: %s", why)
 	}
 	if relative != other {
-		return trace.Capture{}, fault.Usage("of the capture window one edge is a date and the other a duration: " +
+		return trace.Capture{}, fault.Usage("the capture window has a date at one edge and a duration at the other: " +
 			"give two of a kind")
 	}
 	c := trace.Capture{Begin: from, End: to, Relative: relative}

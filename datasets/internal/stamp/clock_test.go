@@ -181,7 +181,7 @@ func TestCaptureWindows(t *testing.T) {
 		{"noon", "1h", "the begin of the capture: " + want},
 		{"5", "1h", "the begin of the capture: " + want},
 		{"0s", "5", "the end of the capture: " + want},
-		{"0s", "2026-01-02T03:04:05Z", "of the capture window one edge is a date and the other a duration: give two of a kind"},
+		{"0s", "2026-01-02T03:04:05Z", "the capture window has a date at one edge and a duration at the other: give two of a kind"},
 		{"1969-01-02T03:04:05Z", "2026-01-02T03:04:05Z", "the begin of the capture: its time is outside the years 1970 to 2200"},
 	} {
 		if got, err := Capture(c.begin, c.end, nil); err == nil || err.Error() != c.want ||

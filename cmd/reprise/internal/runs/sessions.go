@@ -132,7 +132,7 @@ func tellSessions(cmd *cobra.Command, s *result.Sessions) {
 			c.Gaps.Recorded, c.Gaps.Ends, c.Gaps.Starts, c.Gaps.Offsets)
 	}
 	if c.Gaps.Implied > 0 {
-		cli.Notef(cmd, "sessions: of %s the workload tells the session and not the parents; each waited for the "+
+		cli.Notef(cmd, "sessions: the workload names no parents of %s, only the session; each waited for the "+
 			"turn before it", doc.Many(c.Gaps.Implied, "turn"))
 	}
 	for _, cap := range []struct {
