@@ -165,7 +165,7 @@ func (f *fidelityFlags) compare(cmd *cobra.Command, ref, cand string) (none fide
 	if err != nil {
 		return none, err
 	}
-	bar.Start("compare", "", 0)
+	bar.Start("compare", "requests", 0)
 	return fidelity.Compare(left, right)
 }
 

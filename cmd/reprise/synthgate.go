@@ -31,14 +31,10 @@ func fitJudged(cmd *cobra.Command, path string, t *trace.Trace, seed uint64, kSw
 		GivenK: cmd.Flags().Changed("k-swap"), Seed: seed,
 		Rows: func() (trace.Reader[trace.Request], error) { return t.Reader() },
 		Fit:  func(k int) (*synth.Model, error) { return fitTrace(cmd, bar, path, t, k) },
-		Step: func(step string, rows int64) {
-			unit := ""
-			if rows > 0 {
-				unit = "requests"
-			}
-			bar.Start(step, unit, rows)
-		},
-		Watch: func(src trace.Reader[trace.Request]) trace.Reader[trace.Request] { return bar.Watch(cmd, src) }}.Closest(cmd.Context())
+		Step: func(step string, rows int64) { bar.Start(step, "requests", rows) },
+		Watch: func(src trace.Reader[trace.Request]) trace.Reader[trace.Request] {
+			return bar.Watch(cmd, src)
+		}}.Closest(cmd.Context())
 }
 
 // judgeStated holds a workload as long as the trace of its model against what the model states of

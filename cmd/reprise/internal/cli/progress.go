@@ -151,7 +151,7 @@ func (p *Progress) draw(left time.Duration, known bool) {
 		}
 		options := []progressbar.Option{progressbar.OptionSetWriter(p.w), progressbar.OptionClearOnFinish(),
 			progressbar.OptionThrottle(100 * time.Millisecond), progressbar.OptionSetWidth(30)}
-		if p.unit != "" {
+		if p.total > 0 || p.done > 0 { // else nothing is counted
 			options = append(options, progressbar.OptionShowCount(), progressbar.OptionShowIts(),
 				progressbar.OptionSetItsString(p.unit))
 		}

@@ -36,6 +36,8 @@ var expectations = []struct{ typed, has, says string }{
 		"roofline:config.json:8xh100:fp8"},
 	{"api-key", "api-key-env", "no flag takes the key itself, which others could read. Put it into " + DefaultKeyEnv +
 		", or name its variable with --api-key-env"},
+	{"port", "listen", "the address has the port: --listen 127.0.0.1:8000"},
+	{"host", "listen", "the address has the host: --listen 127.0.0.1:8000"},
 }
 
 // shorthands are single letters that other tools have for a flag.
