@@ -57,7 +57,7 @@ func FloorOf(s *hardware.Setup, batch int) Roofline {
 	active := p.Active(&s.Model)
 	return Roofline{Params: active, Head: head, BytesPerParam: read / active, Bandwidth: s.GPU.Bandwidth, GPUs: s.TP,
 		Efficiency: s.Efficiency, Batch: float64(max(batch, 1)),
-		FLOPS: s.Peak(), KVPerToken: s.KVBytesPerToken()}
+		FLOPS: s.Peak(), KVPerToken: s.KVReadPerToken()}
 }
 
 // A measured engine is a real one whose share of its roofline is known.

@@ -42,7 +42,7 @@ func (s *Setup) Floor() Floor {
 		DecodeSeq:    picos(token + head),
 		Attention:    picos(m.pairFLOPs() * (1 << 20) / attention),
 	}
-	read := float64(m.kvValuesOn(s.TP)) * s.kvBytes() / (s.GPU.Bandwidth * s.Efficiency)
+	read := s.kvReadOn() / (s.GPU.Bandwidth * s.Efficiency)
 	f.KVToken = picos(max(read, m.decodePairFLOPs()/attention))
 	return f
 }

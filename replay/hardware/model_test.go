@@ -132,14 +132,14 @@ func TestReadModelRefuses(t *testing.T) {
 		t.Errorf("%+v, %v", m, err)
 	}
 	for text, want := range map[string]string{
-		"":                      "not the config.json of a model",
-		"[1]":                   "not the config.json of a model",
-		`{"hidden_size":"x"}`:   "not the config.json of a model",
-		"{}":                    "no model_type",
-		`{"model_type":"gpt2"}`: "want one of llama",
-		`{"model_type":"x","text_config":{"a":1}}`:                                                 "text_config",
-		strings.Replace(good, `8`, `0`, 1):                                                         "hidden_size",
-		strings.Replace(good, `2,`, `-2,`, 1):                                                      "num_hidden_layers",
+		"":                                     "not the config.json of a model",
+		"[1]":                                  "not the config.json of a model",
+		`{"hidden_size":"x"}`:                  "not the config.json of a model",
+		"{}":                                   "no model_type",
+		`{"model_type":"gpt2"}`:                "is none of llama",
+		`{"model_type":"x","text_config":[1]}`: "text_config",
+		strings.Replace(good, `8`, `0`, 1):     "hidden_size",
+		strings.Replace(good, `2,`, `-2,`, 1):  "num_hidden_layers",
 		strings.Replace(good, `16`, `99999999`, 1):                                                 "intermediate_size",
 		strings.Replace(good, `"llama"`, `"qwen3_moe","num_experts":8,"num_experts_per_tok":9`, 1): "above the number of experts",
 		strings.Replace(good, `"llama"`, `"deepseek_v3","kv_lora_rank":4`, 1):                      "qk_nope_head_dim",
@@ -182,4 +182,113 @@ func FuzzReadModel(f *testing.F) {
 			t.Errorf("%+v: %+v", m, floor)
 		}
 	})
+}
+
+// Shapes of models whose types are not listed, by the fields that size them, beside the totals that their makers
+// publish; of models of text and images without the encoder of images.
+func TestShapesByStructure(t *testing.T) {
+	const common = `"rms_norm_eps":1e-5,"hidden_act":"silu",`
+	for name, c := range map[string]struct {
+		config  string
+		total   float64 // published, in billions
+		within  float64
+		kvBytes float64 // of a token, by hand: BF16, and FP8 keys with a scale of an indexer
+	}{
+		"MiniMax-M2.5": {`{"model_type":"minimax_m2",` + common + `"num_hidden_layers":62,"hidden_size":3072,
+			"num_attention_heads":48,
+			"num_key_value_heads":8,"head_dim":128,"intermediate_size":1536,"vocab_size":200064,
+			"num_experts_per_tok":8,
+			"num_local_experts":256,"use_routing_bias":true}`, 229, 0.01, 2 * 2 * 62 * 8 * 128},
+		"GLM-5": {`{"model_type":"glm_moe_dsa",` + common + `"num_hidden_layers":78,"hidden_size":6144,
+			"num_attention_heads":64,
+			"num_key_value_heads":64,"intermediate_size":12288,"vocab_size":154880,"first_k_dense_replace":3,
+			"moe_layer_freq":1,
+			"n_routed_experts":256,"n_shared_experts":1,"num_experts_per_tok":8,"moe_intermediate_size":2048,
+			"topk_method":"noaux_tc",
+			"kv_lora_rank":512,"q_lora_rank":2048,"qk_nope_head_dim":192,"qk_rope_head_dim":64,"v_head_dim":256,
+			"index_n_heads":32,"index_head_dim":128}`, 744, 0.005, 78 * (2*(512+64) + 128 + 4)},
+		"gpt-oss-20b": {`{"model_type":"gpt_oss",` + common + `"num_hidden_layers":24,"hidden_size":2880,
+			"num_attention_heads":64,
+			"num_key_value_heads":8,"head_dim":64,"intermediate_size":2880,"vocab_size":201088,"num_local_experts":32,
+			"num_experts_per_tok":4,"attention_bias":true,"sliding_window":128,
+			"quantization_config":{"quant_method":"mxfp4"},
+			"layer_types":["sliding_attention","full_attention","sliding_attention","full_attention",
+			"sliding_attention",
+			"full_attention","sliding_attention","full_attention","sliding_attention","full_attention",
+			"sliding_attention",
+			"full_attention","sliding_attention","full_attention","sliding_attention","full_attention",
+			"sliding_attention",
+			"full_attention","sliding_attention","full_attention","sliding_attention","full_attention",
+			"sliding_attention",
+			"full_attention"]}`, 20.9, 0.002, 2 * 2 * 12 * 8 * 64},
+		"Llama-4-Maverick": {`{"model_type":"llama4",
+			"text_config":{"model_type":"llama4_text",` + common + `"num_hidden_layers":48,
+			"hidden_size":5120,"num_attention_heads":40,"num_key_value_heads":8,"head_dim":128,
+			"intermediate_size":8192,
+			"intermediate_size_mlp":16384,"vocab_size":202048,"num_local_experts":128,"num_experts_per_tok":1,
+			"interleave_moe_layer_step":2}}`, 400.7, 0.005, 2 * 2 * 48 * 8 * 128},
+		"Qwen3-VL-4B": {`{"model_type":"qwen3_vl","tie_word_embeddings":true,
+			"text_config":{"model_type":"qwen3_vl_text",` + common + `
+			"num_hidden_layers":36,"hidden_size":2560,"num_attention_heads":32,"num_key_value_heads":8,"head_dim":128,
+			"intermediate_size":9728,"vocab_size":151936}}`, 4.02, 0.005, 2 * 2 * 36 * 8 * 128},
+	} {
+		m, err := ReadModel(strings.NewReader(c.config))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if total := m.Params().Total / 1e9; math.Abs(total/c.total-1) > c.within {
+			t.Errorf("%s: %.1f billion parameters, published %.1f", name, total, c.total)
+		}
+		if s := (Setup{Model: m, TP: 1}); s.KVBytesPerToken() != c.kvBytes {
+			t.Errorf("%s: %.0f bytes of KV a token, want %.0f", name, s.KVBytesPerToken(), c.kvBytes)
+		}
+	}
+}
+
+// A structure that is not computed is named, with the flags that state its size.
+func TestShapesNotComputed(t *testing.T) {
+	for field, want := range map[string]string{
+		`"linear_num_key_heads":16`:        "linear attention or of a state space (linear_num_key_heads)",
+		`"mamba_num_heads":64`:             "state space (mamba_num_heads)",
+		`"compress_ratios":[128,4]`:        "compressed attention (compress_ratios)",
+		`"swa_head_dim":192`:               "two shapes (swa_head_dim)",
+		`"num_kv_shared_layers":20`:        "share KV",
+		`"engram_layer_ids":[1,14]`:        "embeddings of their own",
+		`"attn_output_gate":true`:          "gates of attention",
+		`"routed_expert_hidden_size":3584`: "experts of another width",
+	} {
+		_, err := ReadModel(strings.NewReader(`{"model_type":"x",` + field + `}`))
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), inPlace) {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+}
+
+// The types of weights that tools of quantisation write.
+func TestQuantisations(t *testing.T) {
+	for want, configs := range map[string][]string{
+		"": {`{}`},
+		"fp8": {`{"quant_method":"fp8","weight_block_size":[128,128]}`,
+			`{"quant_algo":"FP8","config_groups":{"group_0":{"weights":{"num_bits":8,"type":"float"}}}}`},
+		"fp4": {`{"quant_method":"mxfp4"}`, `{"quant_method":"modelopt","quant_algo":"NVFP4"}`,
+			`{"quant_method":"fp8","quant_algo":"MIXED_PRECISION","moe_quant_algo":"NVFP4"}`,
+			`{"config_groups":{"a":{"weights":{"num_bits":8,"type":"float"}},
+				"b":{"weights":{"num_bits":4,"type":"float"}}}}`},
+		"int4": {`{"quant_method":"gptq","bits":4}`, `{"quant_method":"awq","bits":4}`,
+			`{"config_groups":{"group_0":{"weights":{"num_bits":4,"type":"int"}}}}`},
+	} {
+		for _, config := range configs {
+			m, err := ReadModel(strings.NewReader(`{"model_type":"llama","hidden_size":8,"num_hidden_layers":2,
+				"num_attention_heads":2,"intermediate_size":16,"vocab_size":100,
+			"quantization_config":` + config + `}`))
+			if err != nil || m.WeightsAs != want {
+				t.Errorf("%s: %q, %v, want %q", config, m.WeightsAs, err, want)
+			}
+			got, err := ReadQuantisation(strings.NewReader(`{"quantization":` + config + `}`))
+			if err != nil || got != want {
+				t.Errorf("%s beside it: %q, %v, want %q", config, got, err, want)
+			}
+		}
+	}
 }

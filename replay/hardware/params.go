@@ -18,7 +18,8 @@ func (m *Model) Params() Params {
 		p.Head = p.Embedding
 	}
 	dense, moe := float64(m.Layers-m.MoELayers), float64(m.MoELayers)
-	p.Rest = h + float64(m.Layers)*(m.attention()+2*h) + dense*m.mlp(m.Intermediate)
+	p.Rest = h + float64(m.Layers)*(m.attention()+2*h) + float64(m.Index.Layers)*m.indexer() +
+		dense*m.mlp(m.Intermediate)
 	if m.MoELayers > 0 {
 		e := &m.Experts
 		p.Expert = m.mlp(e.Intermediate)
@@ -61,6 +62,13 @@ func (m *Model) attention() float64 {
 		n += 2 * float64(m.HeadDim)
 	}
 	return n
+}
+
+// indexer are the parameters of one layer's indexer: queries from the low-rank ones of attention, one key for all
+// heads with its norm, and the weights of the heads.
+func (m *Model) indexer() float64 {
+	heads, dim, h := float64(m.Index.Heads), float64(m.Index.Dim), float64(m.Hidden)
+	return float64(m.Latent.Query)*heads*dim + h*dim + 2*dim + h*heads
 }
 
 // mlp are the parameters of a gated MLP of this width.
@@ -111,38 +119,50 @@ func (e *Experts) Different(tokens int) float64 {
 }
 
 // KVValues is how many numbers are kept of one token, over all layers: 2 × KV heads ×
-// head dimension, or of latent attention the one compressed vector and the rotary key.
-func (m *Model) KVValues() int {
-	if m.Latent.KV > 0 {
-		return m.Layers * (m.Latent.KV + m.Latent.RoPE)
+// head dimension, or of latent attention the one compressed vector and the rotary key. Layers that slide keep those of
+// their window alone, and have no part in it.
+func (m *Model) KVValues() int { return m.kvValuesOn(1) }
+
+// keepers are the layers that keep every token.
+func (m *Model) keepers() int { return m.Layers - m.Sliding }
+
+// indexBytes are those that the indexers keep of one token: their keys in FP8, with a scale.
+func (m *Model) indexBytes() float64 {
+	const scale = 4
+	if m.Index.Layers == 0 {
+		return 0
 	}
-	return 2 * m.Layers * m.KVHeads * m.HeadDim
+	return float64(m.Index.Layers * (m.Index.Dim + scale))
 }
 
 // kvValuesOn is how many of them each of tp GPUs keeps: heads are dealt out, and copied
 // where there are fewer than GPUs; a compressed vector is copied.
 func (m *Model) kvValuesOn(tp int) int {
 	if m.Latent.KV > 0 {
-		return m.KVValues()
+		return m.keepers() * (m.Latent.KV + m.Latent.RoPE)
 	}
-	return 2 * m.Layers * ((m.KVHeads + tp - 1) / tp) * m.HeadDim
+	return 2 * m.keepers() * ((m.KVHeads + tp - 1) / tp) * m.HeadDim
 }
 
 // pairFLOPs are the operations by which one prompt token attends to one token, over all
-// layers and heads: a product with its key and one with its value.
+// layers and heads: a product with its key and one with its value. Of sparse attention they are those of the indexer,
+// which alone looks at every token.
 func (m *Model) pairFLOPs() float64 {
+	if m.Index.Layers > 0 {
+		return float64(m.Index.Layers) * float64(m.Index.Heads) * 2 * float64(m.Index.Dim)
+	}
 	each := 4 * float64(m.HeadDim)
 	if l := &m.Latent; l.KV > 0 {
 		each = 2 * float64(l.NoPE+l.RoPE+l.Out)
 	}
-	return float64(m.Layers) * float64(m.Heads) * each
+	return float64(m.keepers()) * float64(m.Heads) * each
 }
 
 // decodePairFLOPs are those of a token of an answer. Latent attention then works in the
 // compressed space, so as not to expand the keys of the whole sequence.
 func (m *Model) decodePairFLOPs() float64 {
-	if l := &m.Latent; l.KV > 0 {
-		return float64(m.Layers) * float64(m.Heads) * 2 * float64(2*l.KV+l.RoPE)
+	if l := &m.Latent; l.KV > 0 && m.Index.Layers == 0 {
+		return float64(m.keepers()) * float64(m.Heads) * 2 * float64(2*l.KV+l.RoPE)
 	}
 	return m.pairFLOPs()
 }

@@ -55,7 +55,23 @@ func (s *Setup) Peak() float64 {
 
 // KVBytesPerToken are those that all GPUs together keep of a token, copies included.
 func (s *Setup) KVBytesPerToken() float64 {
-	return float64(s.TP) * float64(s.Model.kvValuesOn(s.TP)) * s.kvBytes()
+	return float64(s.TP) * s.kvBytesOn()
+}
+
+// kvBytesOn are those of one GPU; index keys are copied.
+func (s *Setup) kvBytesOn() float64 {
+	return float64(s.Model.kvValuesOn(s.TP))*s.kvBytes() + s.Model.indexBytes()
+}
+
+// KVReadPerToken are the bytes that a step reads, at the least, for each token that a sequence has: its KV, or of
+// sparse attention the index key alone, since only a fixed number of tokens is attended to.
+func (s *Setup) KVReadPerToken() float64 { return float64(s.TP) * s.kvReadOn() }
+
+func (s *Setup) kvReadOn() float64 {
+	if s.Model.Index.Layers > 0 {
+		return s.Model.indexBytes()
+	}
+	return s.kvBytesOn()
 }
 
 // kvBytes are those of one number of the KV cache.
@@ -168,7 +184,7 @@ func (s *Setup) Memory() Memory {
 		out.Headroom = s.activations() + together
 	}
 	out.KV = out.Usable - out.Weights - out.Headroom
-	out.KVToken = float64(m.kvValuesOn(s.TP)) * s.kvBytes()
+	out.KVToken = s.kvBytesOn()
 	out.KVTokens = int(max(out.KV, 0) / out.KVToken)
 	return out
 }

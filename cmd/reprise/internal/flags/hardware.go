@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,7 +35,8 @@ func (f *Hardware) Register(fl *pflag.FlagSet) {
 			"allows, a bound")
 	everyday.StringVar(&f.gpu, "hardware", "", "GPU of that engine: "+strings.Join(gpuNames(), ", "))
 	everyday.IntVar(&f.setup.TP, "tp", 1, "GPUs that share each layer (tensor parallelism)")
-	everyday.StringVar(&f.setup.DType, "dtype", "bf16", "type of the weights: "+strings.Join(hardware.DTypes(), ", "))
+	everyday.StringVar(&f.setup.DType, "dtype", "", "type of the weights: "+strings.Join(hardware.DTypes(), ", ")+
+		"; by default as the config says, else bf16")
 	rest.StringVar(&f.setup.KVDType, "kv-cache-dtype", "auto", "")
 	rest.ShareVar(&f.setup.Utilization, "gpu-memory-utilization", 0.9, "")
 	if fl.Lookup("efficiency") != nil { // the command's own
@@ -74,6 +76,7 @@ func (f *Hardware) Setup() (hardware.Setup, error) {
 	if s.Model, err = readModel(f.ModelConfig); err != nil {
 		return s, cli.Exit(cli.Usage, fmt.Errorf("--model-config %s: %w", f.ModelConfig, err))
 	}
+	s.DType = cmp.Or(s.DType, s.Model.WeightsAs, "bf16")
 	if err := s.Check(); err != nil {
 		return s, cli.Exit(cli.Usage, err)
 	}
@@ -90,7 +93,21 @@ func readModel(path string) (hardware.Model, error) {
 		return hardware.Model{}, err
 	}
 	defer in.Close()
-	return hardware.ReadModel(in)
+	m, err := hardware.ReadModel(in)
+	if err != nil || m.WeightsAs != "" {
+		return m, err
+	}
+
+	const beside = "hf_quant_config.json"
+	quantised, err := objectstore.Open(filepath.Join(filepath.Dir(path), beside))
+	if err != nil {
+		return m, nil // most models have none
+	}
+	defer quantised.Close()
+	if m.WeightsAs, err = hardware.ReadQuantisation(quantised); err != nil {
+		err = fmt.Errorf("%s beside it: %w", beside, err)
+	}
+	return m, err
 }
 
 // rooflinePrefix begins the name of a preset that is made of a model and a data sheet.
@@ -101,7 +118,7 @@ const rooflinePrefix = "roofline:"
 // that the flags of [Hardware] do.
 func rooflinePreset(name string, like engine.Config) (engine.Preset, error) {
 	text := strings.TrimPrefix(name, rooflinePrefix)
-	s := hardware.Setup{TP: 1, DType: "bf16", KVDType: "auto", Efficiency: 1, Utilization: 0.9}
+	s := hardware.Setup{TP: 1, KVDType: "auto", Efficiency: 1, Utilization: 0.9}
 	text, share, has := strings.Cut(text, "@")
 	if has {
 		var err error
@@ -140,6 +157,7 @@ func rooflinePreset(name string, like engine.Config) (engine.Preset, error) {
 	if s.Model, err = readModel(file); err != nil {
 		return engine.Preset{}, fmt.Errorf("%s: %w", file, err)
 	}
+	s.DType = cmp.Or(s.DType, s.Model.WeightsAs, "bf16")
 	return engine.RooflinePreset(name, s, like)
 }
 
