@@ -197,9 +197,13 @@ func sourceWords(t anonymize.Totals) string {
 		}
 		return strings.Join(words, ", ")
 	}
-	return "lengths: " + list("usage", s.Usage, "text", s.Text) + "; reuse: " +
+	says := "lengths: " + list("usage", s.Usage, "text", s.Text) + "; reuse: " +
 		list("text", s.FromText, "hashes", s.FromHashes, "inferred", s.Estimated, "unknown",
 			t.Requests-s.FromText-s.FromHashes-s.Estimated)
+	if t.Users > 0 {
+		says += "; users: " + doc.Count(int64(t.Users))
+	}
+	return says
 }
 
 // gapWords list why the text is not what was sent.

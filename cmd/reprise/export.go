@@ -90,8 +90,8 @@ docs/formats.md says what each of them loses.`,
 			}
 			t, err := cli.OpenTrace(cmd, args[0])
 			if err != nil && holdsResults(args[0]) {
-				return cli.Usagef("%s holds results of a run, and %s is for traces: want --to %s", args[0],
-					f.to, tableFormat)
+				return cli.Usagef("%s holds results of a run: want --to %s -o FILE.parquet, or FILE.csv", args[0],
+					tableFormat)
 			}
 			if err != nil {
 				return err

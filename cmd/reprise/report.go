@@ -239,7 +239,7 @@ func (f *reportFlags) rest(path string) string {
 	if f.HTML != "" {
 		return fmt.Sprintf("Page: %s. All tables: reprise report %s --details.", f.HTML, path)
 	}
-	return fmt.Sprintf("All tables: reprise report %s --details; a page: --html FILE.", path)
+	return fmt.Sprintf("All tables: reprise report %s --details (page: --html FILE)", path)
 }
 
 // summarise reads results file i of n.

@@ -323,7 +323,8 @@ func (f *sweepFlags) sweep(cmd *cobra.Command, path string) (r bench.SweepResult
 	r, err = s.Run(cmd.Context())
 	switch {
 	case err != nil && cmd.Context().Err() != nil && f.dir != "":
-		return r, fmt.Errorf("interrupted; the levels so far are in %s: run the same command again to continue", f.dir)
+		return r, fmt.Errorf("interrupted; the levels so far are in %s: run the same command again to continue, "+
+			"or print them by reprise report %[1]s", f.dir)
 	case err != nil:
 		return r, err
 	}

@@ -101,7 +101,7 @@ func TestServerWithoutUsage(t *testing.T) {
 			}
 			said := strings.Join(strings.Fields(text), " ")
 			page := string(read(t, html))
-			for _, want := range []string{"in all, estimated", "ended by the model, estimated", "(estimate)",
+			for _, want := range []string{"in all, estimated", "lengths not forced, estimated", "(estimate)",
 				"which is an estimate", "a tokenizer's counts are estimates"} {
 				if !strings.Contains(said, want) {
 					t.Errorf("%s: no %q in the text\n%s", name, want, text)

@@ -177,6 +177,11 @@ func (r *SweepResult) askedFor() string {
 	if at == nil || doc.Number(at.Load) == doc.Number(*r.Highest.Load) {
 		return ""
 	}
+	const drawn = 0.9 // of the load: what came out is less since less was sent
+	if offered := at.Flow.OfferedPerS; !r.Closed && at.Sessions == nil && offered != nil && *offered < drawn*at.Load {
+		return fmt.Sprintf(" (arrivals drawn at %s came to %s: longer levels come closer)", r.load(at.Load),
+			doc.Number(*r.Highest.Load))
+	}
 	return fmt.Sprintf(" (asked for %s, reached %s)", r.load(at.Load), doc.Number(*r.Highest.Load))
 }
 

@@ -162,6 +162,11 @@ func TestSweepSaysWhatWasTried(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
+	short := of(roleLevel)
+	short.Levels[0].Flow.OfferedPerS = trace.Ptr(7.)
+	if says := " (arrivals drawn at 8 req/s came to 7.33: longer levels come closer)"; short.askedFor() != says {
+		t.Errorf("%q, want %q", short.askedFor(), says)
+	}
 	r := of(roleLevel, roleConfirm, roleSustain)
 	if r.Highest.Sustained, r.Highest.Load = true, trace.Ptr(8.); r.Headline() != "8 req/s within the contract" || !strings.Contains(written(t, 100, r.WriteText),
 		"yes (by a longer run") {

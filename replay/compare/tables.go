@@ -20,7 +20,7 @@ var firstMetrics = []string{"p50_ttft", "p99_ttft", "p50_tpot", "p99_tpot", "p99
 func (c *Comparison) firstTable() *doc.Table {
 	t := &doc.Table{Head: []string{"", textpage.Plain(c.A)}}
 	if c.Kind == kindRounds {
-		t.Caption = "Medians over the rounds; * is significant"
+		t.Caption = "Medians over the rounds, and of the changes in a round; * is significant"
 		if v := &c.Versus[0]; len(c.Versus) == 1 && v.Decided() && c.tooFew(v) != "" {
 			t.Caption += ", which so few rounds can show for the first line only"
 		}

@@ -414,7 +414,7 @@ func TestOtherTokenizer(t *testing.T) {
 	run.Prompts = result.PromptsVerbatim
 	for off, rows := range map[string][]result.Result{
 		"127 % more tokens than o200k_base in 2 requests": {counted(100, 227, 9), counted(1000, 2270, 9)},
-		"12 tokens more or fewer, at most 12 of one prompt, in 1 request": {
+		"other prompt lengths, by 12 tokens in all and at most 12 in a prompt, in 1 request": {
 			counted(100, 112, 0), counted(1000, 1000, 0)},
 	} {
 		s := summarise(t, run, warningsAlone(), rows...)

@@ -36,6 +36,7 @@ const (
 	farGap     = 3    // p99 ÷ p50 of the gaps between tokens
 	farLength  = 2    // TTFT p50 of the longest prompts ÷ that of the shortest
 	fewFlying  = 2    // requests in flight that a decode step is hardly shared among
+	rampUps    = 2    // mean times from first token to last that a quarter of the arrivals takes, at least, to tell
 	grown      = 1.5  // requests in flight, last quarter ÷ first, beyond what the arrivals grew by
 	missedHits = 0.05 // share of prompt tokens
 	sameHits   = 0.005
@@ -54,6 +55,11 @@ func diagnose(s *Summary, t *timeline, firstDue, lastDue int64) []Diagnosis {
 	l := &leads{out: []Diagnosis{}}
 	l.client(s)
 	early, late, came, ok := t.growth(firstDue, lastDue)
+	// Until the first requests end, all that comes is in flight. How long that takes without a queue is the time from
+	// first token to last.
+	if sent := &s.Latency.FromSent; sent.E2E.Mean != nil && sent.TTFT.Mean != nil {
+		ok = ok && float64(lastDue-firstDue)/4e6 >= rampUps*(*sent.E2E.Mean-*sent.TTFT.Mean)
+	}
 	if s.Run.Timing != result.ClosedLoop && ok && late >= early*grown*max(came, 1)+2 {
 		l.add(leadSaturated, "the same workload at lower rates (--speed, --rate): below the knee, requests in "+
 			"flight stay level",

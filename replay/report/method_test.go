@@ -77,6 +77,11 @@ func TestDiagnoses(t *testing.T) {
 	if got := leadsOf(t, result.Run{Source: result.Source{ServerBlock: 16}}, Options{}, alone...); slices.Contains(got, leadInterference) {
 		t.Errorf("one request in flight: %q", got)
 	}
+	// Requests that take as long as the run all come under way, and none falls behind.
+	long := load(400, func(i int64) result.Result { return answer(i, i*10, 0, 20, 30, 1500, 3000) })
+	if got := leadsOf(t, result.Run{}, Options{}, long...); slices.Contains(got, leadSaturated) {
+		t.Errorf("a run of four seconds with requests of three: %v", got)
+	}
 	if got := leadsOf(t, result.Run{Load: result.Load{Timing: result.ClosedLoop}}, Options{}, load(400, func(i int64) result.Result { return answer(i, i*10, 0, 20+2*i, 30+2*i) })...); slices.Contains(got, leadSaturated) {
 		t.Error("a closed loop cannot fall behind")
 	}

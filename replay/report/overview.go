@@ -131,7 +131,7 @@ func runFacts(s *Summary) []doc.Fact {
 	return g.Facts
 }
 
-// outputsForced says who ended the answers of a real server, where the run tells what it asked for.
+// outputsForced says whether a real server was to keep to lengths, where the run tells what it asked for.
 func outputsForced(run *result.Run) string {
 	switch forced := string(run.Sampling["ignore_eos"]); {
 	case run.Simulated != "" || run.Sampling == nil:
@@ -139,7 +139,7 @@ func outputsForced(run *result.Run) string {
 	case forced == "true":
 		return ", lengths forced"
 	}
-	return ", ended by the model"
+	return ", lengths not forced"
 }
 
 // drift says how far a causal run moved later turns.

@@ -133,12 +133,16 @@ func tokenWarnings(s *Summary, warn func(when bool, code, format string, args ..
 	other := otherTokenizer(s)
 	asSent, off := s.Run.Prompts == result.PromptsVerbatim, other
 	if off == "" {
-		off = fmt.Sprintf("%s more or fewer, at most %d of one prompt,", doc.Many(p.SumAbs, "token"), p.MaxAbs)
+		off = fmt.Sprintf("other prompt lengths, by %s in all and at most %d in a prompt,", doc.Many(p.SumAbs, "token"),
+			p.MaxAbs)
+	}
+	which := ", which --tokenizer names, or gives as the path of its tokenizer.json"
+	if !s.Run.Guessed && other == "" {
+		which = " and the chat template"
 	}
 	warn(asSent && p.SumAbs > 0, warnPromptLength,
 		"the server counted %s in %s. The prompts went out as they are: only the expected cache hits rest on the "+
-			"tokenizer, which --tokenizer names, or gives as the path of its tokenizer.json",
-		off, doc.Many(p.More+p.Fewer, "request"))
+			"tokenizer%s", off, doc.Many(p.More+p.Fewer, "request"), which)
 	warn(!asSent && other != "", warnTokenizer,
 		"the server counted %s, in %s: name its tokenizer with --tokenizer, by name or as the path of its "+
 			"tokenizer.json. Prompts had other lengths than the workload's, and shared other prefixes",

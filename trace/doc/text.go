@@ -80,7 +80,7 @@ func (p *Document) leastLines() int {
 }
 
 // writeNotes writes the notes: with details all, and else each warning, whole but for [Note.Fits] where so many
-// lines have no room for it. It counts the warnings and the items of mere information that an answer leaves out.
+// lines have no room for it. It counts the warnings that an answer leaves out.
 func (p *Document) writeNotes(out *textpage.Page, o textpage.Options, lines int) (left int64) {
 	for i := range p.Notes {
 		n, one := &p.Notes[i], textpage.New(o)
@@ -90,8 +90,6 @@ func (p *Document) writeNotes(out *textpage.Page, o textpage.Options, lines int)
 			out.Append(one)
 		case n.Level > Good:
 			left += int64(max(len(n.Items), 1))
-		default:
-			left += int64(len(n.Items))
 		}
 	}
 	return left

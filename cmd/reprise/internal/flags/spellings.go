@@ -146,7 +146,7 @@ func (f *Spellings) Register(cmd *cobra.Command) {
 	}
 	for name := range refused {
 		if fl.Lookup(name) == nil {
-			add(name, strings.HasSuffix(name, "self-timed") || name == "plot-timeline")
+			add(name, slices.Contains([]string{"self-timed", "no-self-timed", "no-ignore-eos", "plot-timeline"}, name))
 		}
 	}
 }
