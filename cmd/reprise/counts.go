@@ -88,7 +88,7 @@ func sourceNotes(info datasets.Info, card anonymize.Card, p anonymize.Policy) (n
 	t := card.Totals
 	switch {
 	case len(info.Unread) > 0:
-		notes = append(notes, unread(info))
+		notes = append(notes, unread(info, t.Users > 0))
 	case info.Fields != nil && info.Fields.Dropped > 0:
 		notes = append(notes, (*anonymize.SourceFields)(info.Fields).Words())
 	}
@@ -331,15 +331,19 @@ func (f *importFlags) answer(info datasets.Info, card anonymize.Card, timing str
 }
 
 // unread names fields of a source that are in no column, for its owner.
-func unread(info datasets.Info) string {
+func unread(info datasets.Info, users bool) string {
 	const most = 12
 	says := "source fields that were not read: " +
 		strings.Join(info.Unread[:min(len(info.Unread), most)], ", ")
 	if n := info.Fields.Dropped - min(len(info.Unread), most); n > 0 {
 		says += fmt.Sprintf(" and %d more, which import --inspect lists", n)
 	}
-	if _, adds := datasets.ReadFields(info.Format, []string{"user"}); adds {
-		says += "; --map takes one in, such as --map user=" + info.Unread[0]
+	target := "user"
+	if users {
+		target = "class"
+	}
+	if _, adds := datasets.ReadFields(info.Format, []string{target}); adds {
+		says += "; --map takes one in, such as --map " + target + "=" + info.Unread[0]
 	}
 	return textpage.Plain(says)
 }

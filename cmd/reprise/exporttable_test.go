@@ -35,7 +35,7 @@ func TestExportBySchema(t *testing.T) {
 		{"export r.parquet --to table -o r.csv", "r.csv: 2 requests of 1 run\nnote: This table is internal: not for release. CSV has no place to say so.\nuse:  read_csv(\"r.csv\") of pandas, Polars or DuckDB\n", cli.Good},
 		{"export s.parquet -o t.parquet", "t.parquet: 2 requests of 1 run\nuse:  read_parquet(\"t.parquet\") of pandas, Polars or DuckDB\n", cli.Good},
 		{"export s.parquet r.parquet -o both.parquet", "both.parquet: 4 requests of 2 runs\nuse:  read_parquet(\"both.parquet\") of pandas, Polars or DuckDB\n", cli.Good},
-		{"export r.parquet --to mooncake", "reprise: r.parquet holds results of a run, and mooncake is for traces: want --to table\n" + help, cli.Usage},
+		{"export r.parquet --to mooncake", "reprise: r.parquet holds results of a run: want --to table -o FILE.parquet, or FILE.csv\n" + help, cli.Usage},
 		{"export w.parquet --to table", "reprise: w.parquet is a trace, and --to table is for results: any reader of Parquet opens a trace as it is\n" + help, cli.Usage},
 		{"export r.parquet -o r.xlsx", "reprise: -o r.xlsx: want a name that ends in .parquet or .csv\n" + help, cli.Usage},
 		{"export r.parquet --model m", "reprise: --header, --model, --tokenizer, --seed and --corpus are for traces, and --to table is for results\n" + help, cli.Usage},

@@ -179,7 +179,7 @@ func (c *Comparison) resultWarnings() {
 		v := &c.Versus[i]
 		if c.Kind == kindRounds && v.Rounds < c.LeastRounds {
 			warn(warnTooFewRounds, "%s of %s and %s: alpha %s needs %d, since the signed ranks of n pairs cannot "+
-				"come below p = 2 ÷ 2^n, here %s; no verdict rests on fewer than %d",
+				"come below p = 2 ÷ 2^n, here %s; at any alpha it takes %d at least",
 				doc.Many(int64(v.Rounds), "round"), c.A, v.B, doc.Number(c.Alpha), c.LeastRounds,
 				pValue(2/float64(uint64(1)<<min(v.Rounds, 60))), minRounds)
 		}

@@ -64,8 +64,14 @@ func runFacts(s *Summary) []doc.Fact {
 	g.define("duration", "Duration", unit(s.DurationS, "s"), "first due to last done; the rates are over it")
 	g.define("offered_requests", "Offered", unit(t.OfferedPerS, "req/s"), schedule(&s.Run))
 	offered := "of " + numberOrDash(t.OfferedPerS) + " offered"
-	if s.Run.Timing == result.ClosedLoop {
+	switch {
+	case s.Run.Timing == result.ClosedLoop:
 		offered = "as fast as the server answered"
+	case t.OfferedPerS != nil && s.DurationS != nil:
+		const long = 0.15 // of the run, from which on the rate says more of its end than of the server
+		if rest := *s.DurationS - float64(r.Rows-1) / *t.OfferedPerS; rest > long**s.DurationS {
+			offered += fmt.Sprintf("; the last %s s only received", doc.Number(rest))
+		}
 	}
 	g.define("requests", "Throughput", unit(t.RequestsPerS, "req/s"), offered)
 

@@ -118,12 +118,16 @@ func (f Report) rateTable() doc.Table {
 	return t
 }
 
-// reasons say why checks failed, where there is something to say, each reason once.
+// reasons say why checks failed, each reason once, or of a few checks what they measure.
 func reasons(checks []Check) []string {
+	const few = 3
 	var said []string
-	names := map[string][]string{}
-	for _, c := range checks {
-		if !c.Failed() || c.Why == "" {
+	names, failed := map[string][]string{}, Failures(checks)
+	for _, c := range failed {
+		if c.Why == "" && len(failed) <= few {
+			c.Why = aboutMeasure(c.Name).about
+		}
+		if c.Why == "" {
 			continue
 		}
 		if names[c.Why] == nil {
@@ -139,10 +143,12 @@ func reasons(checks []Check) []string {
 
 // verdict counts the checks, and says which do not hold.
 func verdict(checks []Check) (says string, failed []string) {
-	applied := 0
+	applied, missing := 0, ""
 	for _, c := range checks {
 		if c.OK != nil {
 			applied++
+		} else {
+			missing = c.Name
 		}
 		if c.Failed() {
 			failed = append(failed, c.Name)
@@ -154,7 +160,7 @@ func verdict(checks []Check) (says string, failed []string) {
 	}
 	switch n := len(checks) - applied; {
 	case n == 1:
-		says += "; 1 does not apply"
+		says += "; " + missing + " does not apply"
 	case n > 1:
 		says += fmt.Sprintf("; %d do not apply", n)
 	}
