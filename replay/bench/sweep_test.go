@@ -269,7 +269,7 @@ func TestNoIntervalsNearSaturation(t *testing.T) {
 	if half, near := &found.Levels[0], &found.Levels[1]; !resolved(half) || resolved(near) || !strings.Contains(near.Intervals[0].Why, "near saturation") {
 		t.Errorf("at half: %+v, at 90 %%: %+v", half.Intervals[0], near.Intervals[0])
 	}
-	if note := found.chanceNote(); !strings.Contains(note, "of too few values (always above 6") {
+	if note := found.chanceNote(); !strings.Contains(note, "too few values for an interval (always so above 6") {
 		t.Error(note)
 	}
 	if found = sweep(.9 * engineCapacity); found.Saturation != nil || !resolved(&found.Levels[0]) {

@@ -66,9 +66,9 @@ func (r *SweepResult) chanceNote() string {
 		of = "p95 of session time"
 	}
 	note := `"?": so measured, but it may be chance. "±": half of the 95 % interval of ` + of +
-		`. "–": no interval, of too few values`
+		`. "–": too few values for an interval`
 	if r.Saturation != nil {
-		note += fmt.Sprintf(" (always above %s, near saturation)", r.load(nearShare**r.Saturation))
+		note += fmt.Sprintf(" (always so above %s, near saturation)", r.load(nearShare**r.Saturation))
 	}
 	return note + "."
 }

@@ -21,7 +21,7 @@ var budgets = map[string]int{
 	"datasets":  28_750,
 	"examples":  1_000,
 	"replay":    63_556,
-	"synth":     16_535,
+	"synth":     16_540,
 	"trace":     34_850,
 }
 

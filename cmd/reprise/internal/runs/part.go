@@ -157,11 +157,12 @@ func (p *workloadPart) checkOutputs(cmd *cobra.Command) error {
 			"distribution such as --output-tokens lognormal:300,1.2, or let the server end within a bound with "+
 			"--output-tokens server:4096", filled, p.rows.Len())
 	}
-	why := "which have none"
+	why := "which have none in the workload"
 	if replaced > 0 {
-		why = fmt.Sprintf("in place of the file's own in %d", replaced)
+		why = fmt.Sprintf("%d of them in place of the file's own", replaced)
 	}
-	cli.Notef(cmd, "output lengths: --output-tokens %s for %d of %d requests, %s", p.outputs, filled, p.rows.Len(), why)
+	cli.Notef(cmd, "output lengths: by --output-tokens %s for %d of %d requests, %s", p.outputs, filled, p.rows.Len(),
+		why)
 	p.about.Outputs = p.outputs.String()
 	return nil
 }
