@@ -14,8 +14,8 @@ import (
 // ownFiles are the files that this process has open. A bare chroot has no /proc.
 const ownFiles = "/proc/self/fd"
 
-// openUnnamed opens a file without a name (open(2), O_TMPFILE) in the folder of path, which it can be given later. Errors
-// name it so.
+// openUnnamed opens a file without a name (open(2), O_TMPFILE) in the folder of path, which it can be given later.
+// Errors name it so.
 func openUnnamed(path string, mode os.FileMode) (*os.File, error) {
 	if _, err := os.Stat(ownFiles); err != nil {
 		return nil, err

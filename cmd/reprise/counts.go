@@ -66,7 +66,8 @@ func countWords(card anonymize.Card) (out []string) {
 	}
 	if apart {
 		out = append(out, fmt.Sprintf("counts differ by more than %g %%: pass the server's tokenizer "+
-			"(--tokenizer) and chat template (--template auto, or its file); a server may add to the prompt too", anonymize.Warn))
+			"(--tokenizer) and chat template (--template auto, or its file); a server may add to the prompt too",
+			anonymize.Warn))
 	}
 	return out
 }

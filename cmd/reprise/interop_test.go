@@ -41,7 +41,8 @@ func interopFiles(t *testing.T) (trace, results string) {
 	trace, results = filepath.Join(dir, "t.parquet"), filepath.Join(dir, "r.parquet")
 	must(t, "import", log, "-o", trace)
 	// Tokens that come at once have no TPOT, which the table is read for too.
-	reprise(t, "replay", trace, "--url", simulateStream(t, 2*time.Millisecond), "-o", results, "--max-lag", "1h", "--max-stall-ttft", "-1", "--max-stall-gap", "-1")
+	url := simulateStream(t, 2*time.Millisecond)
+	reprise(t, "replay", trace, "--url", url, "-o", results, "--max-lag", "1h", "--max-stall-ttft", "-1", "--max-stall-gap", "-1")
 	return trace, results
 }
 

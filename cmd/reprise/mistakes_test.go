@@ -127,8 +127,10 @@ func TestFirstMistakes(t *testing.T) {
 		{line: "sweep w.parquet --duration 10s", code: 2, want: "reprise: there is no --duration here: " +
 			"a level is measured for --level-duration, such as 30s\n"},
 		{line: "replay w.parquet --ulr http://127.0.0.1:1", code: 2, want: "reprise: unknown flag: --ulr: did you mean --url?\n"},
-		{line: "replay w.parquet --no-ignore-eos", code: 2, want: "reprise: --no-ignore-eos: --ignore-eos=false lets the model end its answers\n"},
-		{line: "serve --port 8000", code: 2, want: "reprise: unknown flag: --port: the address has the port: --listen 127.0.0.1:8000\n"},
+		{line: "replay w.parquet --no-ignore-eos", code: 2,
+			want: "reprise: --no-ignore-eos: --ignore-eos=false lets the model end its answers\n"},
+		{line: "serve --port 8000", code: 2,
+			want: "reprise: unknown flag: --port: the address has the port: --listen 127.0.0.1:8000\n"},
 		{line: "replay w.parquet --concurrency 4 --rate 5 --dry-run", code: 2, want: "reprise: --concurrency and --rate are two loads: give one of them. For a rate with at most 4 in flight: --rate poisson:5 --max-in-flight 4\n"},
 		{line: "replay w.parquet --start 1h --dry-run", code: 2, want: "window: 0 of 3 rows, from 1h0m0s on\nreprise: the selection has none of the workload's 3 rows: reprise profile w.parquet prints its length\n"},
 		{line: "replay w.parquet --start 5s --end 1s --dry-run", code: 2, want: "reprise: the window from 5s to 1s is empty\n"},

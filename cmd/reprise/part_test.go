@@ -250,7 +250,8 @@ func TestModesLoopOfSessions(t *testing.T) {
 	src, err := w.Reader()
 	rows := rowsOf(t, src, err)[:150]
 	run, results, said := replayed(t, workload, "--speed", "1000", "--max-requests", "150", "--loop", "2", "--details")
-	if run.Timing != result.Causal || len(results) != 300 || !regexp.MustCompile(`shared tails: [1-9]`).MatchString(said) {
+	tails := regexp.MustCompile(`shared tails: [1-9]`)
+	if run.Timing != result.Causal || len(results) != 300 || !tails.MatchString(said) {
 		t.Fatalf("%d results, run %+v\n%s", len(results), run, said)
 	}
 	turns := 0

@@ -161,8 +161,8 @@ func publishedDigest(ctx context.Context, files []datasets.File, info datasets.I
 	}
 }
 
-// readShare wraps files, so that share tells how much of their bytes was read, from 0 to 1. It stays 0 where the size of
-// one is unknown, such as that of stdin.
+// readShare wraps files, so that share tells how much of their bytes was read, from 0 to 1. It stays 0 where the size
+// of one is unknown, such as stdin's.
 func readShare(files []datasets.File) (wrapped []datasets.File, share func() float64) {
 	var size int64
 	read := make([]atomic.Int64, len(files))

@@ -174,7 +174,8 @@ func TestFrontierOverlay(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	changed := run(fast, LengthClass{"fixed", "100", "60"})
-	if err := r.Overlay(changed, "c"); err == nil || !strings.Contains(err.Error(), "fixed has other lengths than here") {
+	const says = "fixed has other lengths than here"
+	if err := r.Overlay(changed, "c"); err == nil || !strings.Contains(err.Error(), says) {
 		t.Errorf("%v", err)
 	}
 	for text, want := range map[string]string{

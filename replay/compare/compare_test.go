@@ -418,7 +418,8 @@ func TestTooFewRoundsForOtherMetrics(t *testing.T) {
 		c := compared(t, unresampled(armsOf(t, rounds, 1.5, 0.001)), Options{})
 		says := c.tooFew(&c.Versus[0])
 		other := slices.ContainsFunc(c.Versus[0].Metrics, func(m Contrast) bool { return !m.Primary && m.Significant })
-		if first := c.firstTable().Caption; (want != "" && c.Versus[0].Decided()) != strings.Contains(first, "the first line only") {
+		first := c.firstTable().Caption
+		if (want != "" && c.Versus[0].Decided()) != strings.Contains(first, "the first line only") {
 			t.Errorf("%d rounds: %s", rounds, first)
 		}
 		if (want == "") != (says == "") || !strings.Contains(says, want) || other != (says == "") {

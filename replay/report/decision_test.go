@@ -96,7 +96,8 @@ func TestDecisionCost(t *testing.T) {
 	}
 	v := 1500.0
 	runs[1].Summary.Contract = &ContractResult{Judged: true, Clauses: []ClauseResult{{Clause: "p50 ttft <= 1s", Outcome: Fails, Measured: &v, Allowed: 1000, Unit: "ms"}}}
-	if out := decision(t, runs, Decision{PricePerGPUHour: 2}); strings.Contains(out, same) || !strings.Contains(out, "| r2.parquet | fails the contract at this load: needs more GPUs |\n") {
+	if out := decision(t, runs, Decision{PricePerGPUHour: 2}); strings.Contains(out, same) || !strings.Contains(out,
+		"| r2.parquet | fails the contract at this load: needs more GPUs |\n") {
 		t.Errorf("one is rejected:\n%s", out)
 	}
 }

@@ -347,7 +347,8 @@ var impossibleFields = []numberField{
 	{"tokens.impossible_counts.prompt_rows, tokens.impossible_counts.cached_rows, tokens.impossible_counts.output_rows",
 		"requests",
 		"Of these, requests with an impossible count of prompt, cached or output tokens."},
-	{"tokens.impossible_counts.kinds.*.rows", "requests", "Successful requests whose counts are impossible for one reason."},
+	{"tokens.impossible_counts.kinds.*.rows", "requests",
+		"Successful requests whose counts are impossible for one reason."},
 	{"tokens.impossible_counts.kinds.*.first_row", "number", "The first row of them."},
 	{"tokens.impossible_counts.kinds.*.first_prompt_tokens, tokens.impossible_counts.kinds.*.first_cached_tokens, " +
 		"tokens.impossible_counts.kinds.*.first_output_tokens",

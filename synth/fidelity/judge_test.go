@@ -98,7 +98,8 @@ func TestJudge(t *testing.T) {
 					t.Errorf("a mirror: %v, %v", err, Failures(checks))
 				}
 			}
-			if checks, err := j.measure(judgedMeta, copied(freshIDs(t, rows, 3)), false, func() {}); err != nil || len(Failures(checks)) == 0 {
+			checks, err := j.measure(judgedMeta, copied(freshIDs(t, rows, 3)), false, func() {})
+			if err != nil || len(Failures(checks)) == 0 {
 				t.Errorf("a mirror repeats the lengths of the trace, and that is not found: %v", err)
 			}
 
@@ -118,7 +119,7 @@ func TestJudge(t *testing.T) {
 			}); err != nil {
 				t.Fatal(err)
 			}
-			checks, err := j.measure(w.Meta(), copied(other), false, func() {})
+			checks, err = j.measure(w.Meta(), copied(other), false, func() {})
 			if err != nil {
 				t.Fatal(err)
 			}
