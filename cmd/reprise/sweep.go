@@ -324,7 +324,7 @@ func (f *sweepFlags) sweep(cmd *cobra.Command, path string) (r bench.SweepResult
 	switch {
 	case err != nil && cmd.Context().Err() != nil && f.dir != "":
 		return r, fmt.Errorf("interrupted; the levels so far are in %s: run the same command again to continue, "+
-			"or print them by reprise report %[1]s", f.dir)
+			"or read them as they are: reprise sweep %[1]s", f.dir)
 	case err != nil:
 		return r, err
 	}
