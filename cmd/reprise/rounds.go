@@ -607,7 +607,7 @@ func (f *compareFlags) planned(cmd *cobra.Command, m *roundMaker, o compare.Opti
 		return err
 	}
 	if need := compare.LeastRounds(f.alpha, 1); p.Clear == nil && p.Rounds() < need {
-		cli.Warnf(cmd, "%s cannot give a verdict: alpha %v needs %d, see --rounds",
+		cli.Notef(cmd, "%s cannot give a verdict: alpha %v needs %d, see --rounds",
 			doc.Many(int64(p.Rounds()), "round"), f.alpha, need)
 	}
 	m.decided = &p
