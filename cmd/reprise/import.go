@@ -254,8 +254,8 @@ var errTemplatesInStore = cli.Usagef(
 // five million requests take with 24 blocks each: at the limit the collector never rests.
 const importMemory = 1200 << 20
 
-// importProgress shows how far an import is, of whose input so much was read. Of a log of hashes writing takes as long
-// as reading, and of one of text next to nothing.
+// importProgress shows how far an import is, by the share of its input that was read. Writing takes next to nothing
+// after a log of text and nearly as long as reading after one of hashes: a quarter of the whole lies between.
 func importProgress(cmd *cobra.Command, policy *anonymize.Policy, read func() float64) *cli.Progress {
 	var imported, written atomic.Int64
 	bar := cli.NewProgress(cmd, cli.Step{Name: "import", Part: 3, Done: read}, cli.Step{Name: "write", Part: 1,

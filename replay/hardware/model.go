@@ -115,6 +115,7 @@ func (e *every) UnmarshalJSON(text []byte) error {
 	if json.Unmarshal(text, &e.layers) == nil {
 		return nil
 	}
+	e.layers = nil
 	return json.Unmarshal(text, &e.is)
 }
 
@@ -324,15 +325,18 @@ func (c *config) experts(m *Model) {
 		every = *c.SparseStep
 	}
 	m.Experts = e
-	if listed := len(c.MoEEvery.is) + len(c.MLPTypes); listed > 0 {
-		for _, is := range c.MoEEvery.is {
-			m.MoELayers += is
+	for _, kind := range c.MLPTypes {
+		if kind == "sparse" {
+			m.MoELayers++
 		}
-		for _, kind := range c.MLPTypes {
-			if kind == "sparse" {
-				m.MoELayers++
-			}
-		}
+	}
+	if len(c.MLPTypes) > 0 {
+		return
+	}
+	for _, is := range c.MoEEvery.is {
+		m.MoELayers += is
+	}
+	if len(c.MoEEvery.is) > 0 {
 		return
 	}
 	for i := 0; i < min(c.Layers, most); i++ {
@@ -378,6 +382,8 @@ func (m *Model) check() error {
 	switch {
 	case m.MoELayers < 0 || m.MoELayers > m.Layers || m.Sliding > m.Layers || m.Index.Layers < 0:
 		return errors.New("a list of layers has more of them than num_hidden_layers")
+	case m.Sliding == m.Layers:
+		return errors.New("every layer slides, so that the KV of a token ends with its window: " + inPlace)
 	case m.Index.Heads > most || m.Index.Dim < 0 || m.Index.Dim > most:
 		return fmt.Errorf("index_n_heads or index_head_dim is not from 0 to %d", most)
 	case m.Layers > 10_000:

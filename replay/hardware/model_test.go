@@ -248,6 +248,9 @@ func TestShapesByStructure(t *testing.T) {
 
 // A structure that is not computed is named, with the flags that state its size.
 func TestShapesNotComputed(t *testing.T) {
+	const slides = `"rms_norm_eps":1,"hidden_act":"silu","num_hidden_layers":2,"hidden_size":8,"vocab_size":9,
+		"num_attention_heads":2,"num_key_value_heads":2,"intermediate_size":8,
+		"layer_types":["sliding_attention","sliding_attention"]`
 	for field, want := range map[string]string{
 		`"linear_num_key_heads":16`:        "linear attention or of a state space (linear_num_key_heads)",
 		`"mamba_num_heads":64`:             "state space (mamba_num_heads)",
@@ -256,6 +259,7 @@ func TestShapesNotComputed(t *testing.T) {
 		`"num_kv_shared_layers":20`:        "share KV",
 		`"engram_layer_ids":[1,14]`:        "embeddings of their own",
 		`"attn_output_gate":true`:          "gates of attention",
+		slides:                             "every layer slides",
 		`"routed_expert_hidden_size":3584`: "experts of another width",
 	} {
 		_, err := ReadModel(strings.NewReader(`{"model_type":"x",` + field + `}`))

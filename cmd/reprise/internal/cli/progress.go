@@ -45,14 +45,13 @@ type Step struct {
 	Done func() float64
 }
 
-// A command of which this much time has passed is said to take as long as all of it takes at that rate, if that is
-// long.
+// After this much time a command says how long the rest takes at the rate so far, if that is long.
 const estimateAfter = 2 * time.Second
 
 // LogEvery is how often a command that goes on says so where there is no terminal.
 const LogEvery = 10 * time.Second
 
-// mostUncounted is the share of a step that is taken to be done at most, where nothing is counted.
+// mostUncounted bounds the share that a step is taken to have done where nothing is counted.
 const mostUncounted = 0.9
 
 // NewProgress shows the progress of cmd. It shows nothing with --quiet. Where the steps of the command are given, the
@@ -88,7 +87,7 @@ func (p *Progress) Start(step, unit string, total int64) {
 	}
 }
 
-// tick shows that a step goes on which counts nothing for long.
+// tick shows each second how far the command is, also while a step counts nothing.
 func (p *Progress) tick(every <-chan time.Time, stopped <-chan struct{}) {
 	for {
 		select {
@@ -161,7 +160,7 @@ func (p *Progress) draw(left time.Duration, known bool) {
 	_ = p.bar.Set64(p.done) // a bar that cannot be drawn harms nothing
 }
 
-// since is when began what the time that is left is of.
+// since is when the estimated time began: the command's with a plan, else the step's.
 func (p *Progress) since() time.Time {
 	if len(p.plan) > 0 {
 		return p.start
