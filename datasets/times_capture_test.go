@@ -32,7 +32,7 @@ func TestParseCapture(t *testing.T) {
 		{"1h", "1h", nil, "the capture window is empty: its begin must be before its end"},
 		{"2026-01-02T03:04:05Z", "2026-01-02T03:04:05Z", nil, "the capture window is empty: its begin must be before its end"},
 		{"-1h", "1h", nil, "the capture window is not within the years 1970 to 2200"},
-		{"0s", "2026-01-02T03:04:05Z", nil, "one edge is a date and the other a duration"},
+		{"0s", "2026-01-02T03:04:05Z", nil, "a date at one edge and a duration at the other"},
 		{"0s", "3600", nil, "the end of the capture: want a date"},
 		{"yesterday", "today", nil, "the begin of the capture: want a date"},
 		{"2026-10-25 02:30:00", "2026-10-26 00:00:00", paris, "its local time is ambiguous"},
