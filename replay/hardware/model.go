@@ -8,6 +8,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"reprise/trace/nonfinite"
 )
 
 // A Model is the shape of a decoder: what its weights and its KV cache depend on.
@@ -210,7 +212,7 @@ func isSet(value json.RawMessage) bool {
 // model. A shape is read from its fields, whatever the model's type: one that has parts that are not computed here is
 // an error that names them.
 func ReadModel(r io.Reader) (Model, error) {
-	text, err := io.ReadAll(io.LimitReader(r, maxConfig+1))
+	text, err := io.ReadAll(io.LimitReader(nonfinite.NewReader(r), maxConfig+1)) // Python writes Infinity
 	if err != nil {
 		return Model{}, err
 	}

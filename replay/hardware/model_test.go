@@ -252,15 +252,16 @@ func TestShapesNotComputed(t *testing.T) {
 		"num_attention_heads":2,"num_key_value_heads":2,"intermediate_size":8,
 		"layer_types":["sliding_attention","sliding_attention"]`
 	for field, want := range map[string]string{
-		`"linear_num_key_heads":16`:        "linear attention or of a state space (linear_num_key_heads)",
-		`"mamba_num_heads":64`:             "state space (mamba_num_heads)",
-		`"compress_ratios":[128,4]`:        "compressed attention (compress_ratios)",
-		`"swa_head_dim":192`:               "two shapes (swa_head_dim)",
-		`"num_kv_shared_layers":20`:        "share KV",
-		`"engram_layer_ids":[1,14]`:        "embeddings of their own",
-		`"attn_output_gate":true`:          "gates of attention",
-		slides:                             "every layer slides",
-		`"routed_expert_hidden_size":3584`: "experts of another width",
+		`"linear_num_key_heads":16`:           "linear attention or of a state space (linear_num_key_heads)",
+		`"mamba_num_heads":64`:                "state space (mamba_num_heads)",
+		`"compress_ratios":[128,4]`:           "compressed attention (compress_ratios)",
+		`"swa_head_dim":192`:                  "two shapes (swa_head_dim)",
+		`"num_kv_shared_layers":20`:           "share KV",
+		`"limit":Infinity,"ssm_state_size":9`: "(ssm_state_size)",
+		`"engram_layer_ids":[1,14]`:           "embeddings of their own",
+		`"attn_output_gate":true`:             "gates of attention",
+		slides:                                "every layer slides",
+		`"routed_expert_hidden_size":3584`:    "experts of another width",
 	} {
 		_, err := ReadModel(strings.NewReader(`{"model_type":"x",` + field + `}`))
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), inPlace) {
