@@ -25,9 +25,12 @@ func TestProgressSaysHowLong(t *testing.T) {
 		var out strings.Builder
 		p := &Progress{w: &out}
 		p.Start("fit", "rows", c.total)
+		p.mu.Lock() // a clock looks each second
 		p.begin = time.Now().Add(-c.passed)
 		p.last = p.begin
+		p.mu.Unlock()
 		p.Set(c.done)
+		p.End()
 		said := regexp.MustCompile(`about \S+ left`).ReplaceAllString(out.String(), "about N left") // by the clock
 		if said != c.says {
 			t.Errorf("%d of %d rows after %v: %q, want %q", c.done, c.total, c.passed, said, c.says)
