@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"os"
 	"strings"
 	"testing"
 
@@ -35,6 +36,14 @@ func TestSimulateUnmeasuredHardware(t *testing.T) {
 		return *all[0].TTFTP50MS
 	}
 	bound := ttft(flags...)
+	// What lies beside a config says how its weights are quantised, unless a flag does.
+	writeFiles(t, map[string]string{"hf_quant_config.json": `{"quantization":{"quant_algo":"NVFP4"}}`})
+	predict := []string{"capacity", "predict", "--model-config", "config.json", "--hardware", "h100"}
+	expect(t, must(t, predict...), "H100 SXM, fp4.")
+	expect(t, must(t, append(predict, "--dtype", "fp8")...), "H100 SXM, fp8.")
+	if err := os.Remove("hf_quant_config.json"); err != nil {
+		t.Fatal(err)
+	}
 	if preset := ttft("simulate", "w.parquet", "--preset", "roofline:config.json:l4"); preset != bound {
 		t.Errorf("as a preset TTFT is %g ms, by flags %g", preset, bound)
 	}
