@@ -45,13 +45,14 @@ func TestMappedUsersAreCounted(t *testing.T) {
 	t.Chdir(t.TempDir())
 	var log strings.Builder
 	for _, team := range []string{"a", "b", "a"} {
-		log.WriteString(`{"timestamp":"2026-01-02T15:04:05Z","model":"m","messages":[{"role":"user","content":"one two"}],` +
-			`"usage":{"prompt_tokens":9,"completion_tokens":3},"metadata":{"team":"` + team + `","region":"r"}}` + "\n")
+		log.WriteString(`{"timestamp":"2026-01-02T15:04:05Z","model":"m",` +
+			`"messages":[{"role":"user","content":"one two"}],"usage":{"prompt_tokens":9,"completion_tokens":3},"metadata":{"team":"` + team + `","region":"r"}}` + "\n")
 	}
 	writeFiles(t, map[string]string{"log.jsonl": log.String()})
 	said := func(flags ...string) string {
 		t.Helper()
-		_, errs, code := reprise(t, append([]string{"import", "log.jsonl", "-o", "t.parquet", "--overwrite"}, flags...)...)
+		args := append([]string{"import", "log.jsonl", "-o", "t.parquet", "--overwrite"}, flags...)
+		_, errs, code := reprise(t, args...)
 		if code != 0 {
 			t.Fatalf("exit code %d\n%s", code, errs)
 		}

@@ -17,7 +17,8 @@ func TestVerdictNamesChecks(t *testing.T) {
 	}
 
 	few := []Check{check("fanout", bad), check("ticks", good)}
-	if said := reasons(few); len(said) != 1 || !strings.HasPrefix(said[0], "fanout: difference of the share of requests") {
+	const means = "fanout: difference of the share of requests"
+	if said := reasons(few); len(said) != 1 || !strings.HasPrefix(said[0], means) {
 		t.Errorf("%q", said)
 	}
 	many := []Check{check("fanout", bad), check("ticks", bad), check("turns_ks", bad), check("mrc_mae", bad)}
