@@ -46,7 +46,8 @@ func TestMappedUsersAreCounted(t *testing.T) {
 	var log strings.Builder
 	for _, team := range []string{"a", "b", "a"} {
 		log.WriteString(`{"timestamp":"2026-01-02T15:04:05Z","model":"m",` +
-			`"messages":[{"role":"user","content":"one two"}],"usage":{"prompt_tokens":9,"completion_tokens":3},"metadata":{"team":"` + team + `","region":"r"}}` + "\n")
+			`"messages":[{"role":"user","content":"one two"}],` +
+			`"usage":{"prompt_tokens":9,"completion_tokens":3},"metadata":{"team":"` + team + `","region":"r"}}` + "\n")
 	}
 	writeFiles(t, map[string]string{"log.jsonl": log.String()})
 	said := func(flags ...string) string {
