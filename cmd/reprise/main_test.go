@@ -120,7 +120,7 @@ func TestNotATrace(t *testing.T) {
 	}
 }
 
-// With --quiet nothing is told of steps and choices. Warnings are.
+// --quiet leaves out notes about steps and choices, and keeps warnings.
 func TestQuiet(t *testing.T) {
 	long(t)
 	t.Chdir(t.TempDir())

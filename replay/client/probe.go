@@ -62,8 +62,9 @@ const mostTemplate = 1 << 16
 // template or as a beginning of text: it sends a prompt of one token, as the text word
 // or as id where token ids are sent, and returns the servers' own count less one. All
 // must add the same, unless [Options] says how many. [HTTP.Describe] records it.
-// If a server refuses stream_options, all servers are asked without them from then on in this API. [ErrUncounted] says that none of the servers counts prompt tokens; requests can
-// be sent all the same, and [HTTP.Describe] records that the overhead is not known.
+// If a server refuses stream_options, all servers are asked without them from then on in this API. [ErrUncounted] says
+// that none of the servers counts prompt tokens; requests can be sent all the same, and [HTTP.Describe] records that
+// the overhead is not known.
 func (h *HTTP) CalibrateAPI(ctx context.Context, api, word string, id uint32) (overhead int, err error) {
 	first := -1 // that counts
 	for i := range h.targets {

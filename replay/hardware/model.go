@@ -86,9 +86,8 @@ type config struct {
 	SharedWidth     int      `json:"shared_expert_intermediate_size"`
 	SharedExperts   int      `json:"n_shared_experts"`
 	FirstDense      int      `json:"first_k_dense_replace"`
-	PerTokenToo     int      `json:"num_experts_per_token"`
 	SharedDim       int      `json:"share_expert_dim"`
-	MoEEvery        every    `json:"moe_layer_freq"`
+	MoEEvery        mixtures `json:"moe_layer_freq"`
 	Interleave      int      `json:"interleave_moe_layer_step"`
 	DenseWidth      int      `json:"intermediate_size_mlp"`
 	MLPTypes        []string `json:"mlp_layer_types"`
@@ -106,19 +105,19 @@ type config struct {
 	TopK            string   `json:"topk_method"`
 }
 
-// every is how many layers lie from one mixture to the next, or of each layer whether it is one.
-type every struct {
-	layers *int
-	is     []int
+// mixtures says which layers are mixtures: one in so many, or a list with 1 for each layer that is one.
+type mixtures struct {
+	oneIn *int
+	list  []int
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (e *every) UnmarshalJSON(text []byte) error {
-	if json.Unmarshal(text, &e.layers) == nil {
+func (m *mixtures) UnmarshalJSON(text []byte) error {
+	if json.Unmarshal(text, &m.oneIn) == nil {
 		return nil
 	}
-	e.layers = nil
-	return json.Unmarshal(text, &e.is)
+	m.oneIn = nil
+	return json.Unmarshal(text, &m.list)
 }
 
 // A quantisation says how weights are stored, in the words of the tools that make such files.
@@ -307,7 +306,7 @@ func (c *config) experts(m *Model) {
 	if n == 0 {
 		return
 	}
-	e := Experts{Routed: n, PerToken: max(c.ExpertsPerToken, c.PerTokenToo), Intermediate: c.MoEIntermediate,
+	e := Experts{Routed: n, PerToken: c.ExpertsPerToken, Intermediate: c.MoEIntermediate,
 		Shared: c.SharedWidth, SharedGate: c.SharedWidth > 0,
 		RouterBias: c.TopK == "noaux_tc" || c.RoutingBias || m.MLPBias}
 	if e.Intermediate == 0 {
@@ -321,8 +320,8 @@ func (c *config) experts(m *Model) {
 		c.SparseStep = &c.Interleave
 	}
 	every := 1
-	if c.MoEEvery.layers != nil {
-		every = *c.MoEEvery.layers
+	if c.MoEEvery.oneIn != nil {
+		every = *c.MoEEvery.oneIn
 	} else if c.SparseStep != nil {
 		every = *c.SparseStep
 	}
@@ -335,10 +334,10 @@ func (c *config) experts(m *Model) {
 	if len(c.MLPTypes) > 0 {
 		return
 	}
-	for _, is := range c.MoEEvery.is {
+	for _, is := range c.MoEEvery.list {
 		m.MoELayers += is
 	}
-	if len(c.MoEEvery.is) > 0 {
+	if len(c.MoEEvery.list) > 0 {
 		return
 	}
 	for i := 0; i < min(c.Layers, most); i++ {

@@ -126,7 +126,7 @@ func (m *Model) KVValues() int { return m.kvValuesOn(1) }
 // keepers are the layers that keep every token.
 func (m *Model) keepers() int { return m.Layers - m.Sliding }
 
-// indexBytes are those that the indexers keep of one token: their keys in FP8, with a scale.
+// indexBytes are the bytes that indexers keep for one token: a key in FP8 and its scale, in each layer that has one.
 func (m *Model) indexBytes() float64 {
 	const scale = 4
 	if m.Index.Layers == 0 {

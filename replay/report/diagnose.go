@@ -36,7 +36,7 @@ const (
 	farGap     = 3    // p99 ÷ p50 of the gaps between tokens
 	farLength  = 2    // TTFT p50 of the longest prompts ÷ that of the shortest
 	fewFlying  = 2    // requests in flight that a decode step is hardly shared among
-	rampUps    = 2    // mean times from first token to last that a quarter of the arrivals takes, at least, to tell
+	rampUps    = 2    // times of an unloaded request that a quarter of the arrivals takes at least, to tell
 	grown      = 1.5  // requests in flight, last quarter ÷ first, beyond what the arrivals grew by
 	missedHits = 0.05 // share of prompt tokens
 	sameHits   = 0.005
@@ -55,10 +55,11 @@ func diagnose(s *Summary, t *timeline, firstDue, lastDue int64) []Diagnosis {
 	l := &leads{out: []Diagnosis{}}
 	l.client(s)
 	early, late, came, ok := t.growth(firstDue, lastDue)
-	// Until the first requests end, all that comes is in flight. How long that takes without a queue is the time from
-	// first token to last.
-	if sent := &s.Latency.FromSent; sent.E2E.Mean != nil && sent.TTFT.Mean != nil {
-		ok = ok && float64(lastDue-firstDue)/4e6 >= rampUps*(*sent.E2E.Mean-*sent.TTFT.Mean)
+	// Until the first requests end, all that comes is in flight. Without a load a request would take about its tokens
+	// times the least TPOT, whatever a queue and a growing batch make of it.
+	if tpot := s.Latency.TPOT.Min; tpot != nil {
+		tokens := float64(s.Tokens.Output) / float64(s.Requests.Succeeded)
+		ok = ok && float64(lastDue-firstDue)/4e6 >= rampUps**tpot*tokens
 	}
 	if s.Run.Timing != result.ClosedLoop && ok && late >= early*grown*max(came, 1)+2 {
 		l.add(leadSaturated, "the same workload at lower rates (--speed, --rate): below the knee, requests in "+

@@ -82,6 +82,11 @@ func TestDiagnoses(t *testing.T) {
 	if got := leadsOf(t, result.Run{}, Options{}, long...); slices.Contains(got, leadSaturated) {
 		t.Errorf("a run of four seconds with requests of three: %v", got)
 	}
+	// A batch that grows slows all tokens, and that is no ramp-up.
+	slower := load(400, func(i int64) result.Result { return answer(i, i*10, 0, 20, 30+i*4, 40+i*6, 50+i*8) })
+	if got := leadsOf(t, result.Run{}, Options{}, slower...); !slices.Contains(got, leadSaturated) {
+		t.Errorf("a server whose tokens come ever more slowly: %v", got)
+	}
 	if got := leadsOf(t, result.Run{Load: result.Load{Timing: result.ClosedLoop}}, Options{}, load(400, func(i int64) result.Result { return answer(i, i*10, 0, 20+2*i, 30+2*i) })...); slices.Contains(got, leadSaturated) {
 		t.Error("a closed loop cannot fall behind")
 	}

@@ -34,7 +34,7 @@ type Progress struct {
 	last    time.Time // of the last line
 	told    bool      // how long it takes
 	bar     *progressbar.ProgressBar
-	stopped chan struct{} // ends the ticker; nil where there is none
+	stopped chan struct{} // is closed to end the ticker; nil before a step begins
 }
 
 // A Step is a step of a command, with its part of the command's time: only the ratios of Parts count.
