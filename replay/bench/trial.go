@@ -110,6 +110,9 @@ func ParseLoad(s string) (Load, error) {
 		if !ok || err != nil || speed > 1e9 {
 			return Load{}, notALoad
 		}
+		if speed == 1 { // as the trace is, which is one load however it is written
+			return Load{}, nil
+		}
 		return Load{Speed: speed}, nil
 	case strings.HasPrefix(s, "session-rate:"):
 		process, err := arrival.ParseProcess(strings.TrimPrefix(s, "session-rate:"))
