@@ -54,9 +54,7 @@ func Run(ctx context.Context, c *Case, only []string) (Result, error) {
 		if err := ctx.Err(); err != nil {
 			return r, err
 		}
-		if c.Progress != nil {
-			c.Progress(check.Name)
-		}
+		c.progress(check.Name, 0, 0)
 		f := Finding{Status: Skipped}
 		switch n := check.Needs; {
 		case n&NeedsTrace != 0 && c.Output.Trace == nil:
@@ -85,7 +83,7 @@ func Checks() []Check {
 			NeedsTrace | NeedsBefore, interference},
 		{"times", "no time of a release equals a time of the source, or is close to one", NeedsTrace | NeedsBefore,
 			times},
-		{"neighbours", "without one user the source gives the counts of a release the same but for what its " +
+		{neighboursCheck, "without one user the source gives the counts of a release the same but for what its " +
 			"noise hides", NeedsBefore, neighbours},
 		{"ids", "block ids are numbered by first appearance and cannot be computed from a known text", NeedsTrace, ids},
 		{"container", "a Parquet file repeats no values in bounds, filters or dictionaries", 0, container},

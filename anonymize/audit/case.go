@@ -24,7 +24,10 @@ type Case struct {
 	Seed     uint64   // of what checks draw: victims, guesses, names
 	Version  string   // of the tool
 	SpillDir string   // for private files; os.TempDir when empty
-	Progress func(check string)
+
+	// Progress, when set, is called when a check begins, and after each round of a long one: an import of the
+	// source, as it is or changed. rounds is 0 where a check has none.
+	Progress func(check string, done, rounds int)
 
 	before *trace.Trace // made of Log
 	maker  maker
@@ -88,6 +91,12 @@ func (c *Case) Before(ctx context.Context) (anonymize.Source, error) {
 
 func sourceOf(t *trace.Trace) anonymize.Source {
 	return anonymize.Source{Meta: t.Meta, Open: func() (trace.Reader[trace.Request], error) { return t.Reader() }}
+}
+
+func (c *Case) progress(check string, done, rounds int) {
+	if c.Progress != nil {
+		c.Progress(check, done, rounds)
+	}
 }
 
 // importLog imports the source log into a private trace. change, if any, is put

@@ -14,7 +14,11 @@ import (
 	"reprise/trace"
 )
 
-const nonInterference = "non-interference"
+// Checks that say how far they are.
+const (
+	nonInterference = "non-interference"
+	neighboursCheck = "neighbours"
+)
 
 // interference is the gate: rename every token, user, session, model and id of
 // the source, move all its times, make the output anew under a fresh key and with
@@ -66,9 +70,13 @@ func (j *judge) finding() Finding {
 
 // internal imports the log as it is and renamed.
 func (j *judge) internal(ctx context.Context) error {
+	const rounds = 2
+	j.progress(nonInterference, 0, rounds)
 	if _, err := j.Before(ctx); err != nil {
 		return err
 	}
+	j.progress(nonInterference, 1, rounds)
+
 	other, err := j.importLog(ctx, func(p *anonymize.Policy, e trace.EntryReader) trace.EntryReader {
 		p.Renaming = &anonymize.Renaming{Seed: j.Seed ^ 0x5ee1_ab1e_0dd5,
 			Shift: 1000*24*time.Hour + 12345*time.Second + 678901*time.Nanosecond}

@@ -81,7 +81,8 @@ type neighbourhood struct {
 func (n *neighbourhood) judge(ctx context.Context) (*Finding, error) {
 	if !n.judgesImport(n.src, n.measured) {
 		leave, err := extremeRows(ctx, n.src, n.measured)
-		for _, of := range leave {
+		for i, of := range leave {
+			n.progress(neighboursCheck, i, len(leave))
 			part := n.src
 			part.Open = func() (trace.Reader[trace.Request], error) {
 				rows, err := n.src.Open()
@@ -119,7 +120,8 @@ func (n *neighbourhood) judge(ctx context.Context) (*Finding, error) {
 		}
 	}
 	changed := 0
-	for _, unit := range chosen {
+	for i, unit := range chosen {
+		n.progress(neighboursCheck, i, len(chosen))
 		f, lines, err := n.leave(ctx, units, unit)
 		if f != nil || err != nil {
 			return f, err

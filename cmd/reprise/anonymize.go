@@ -133,19 +133,20 @@ func releaseTrace(cmd *cobra.Command, f *flags.Release, path string, t *trace.Tr
 	if err != nil {
 		return nil, "", err
 	}
-	model, notes, paid, err := fitSessions(cmd, f, path, t, outputsOf(f, out)...)
+	bar := cli.NewProgress(cmd, releaseSteps...)
+	defer bar.End()
+	model, notes, paid, err := fitSessions(cmd, bar, f, path, t, outputsOf(f, out)...)
 	if err != nil {
 		return nil, "", err
 	}
 	after := &reuseCounter{size: t.Meta.BlockSize}
 	rows := func() error {
 		return writeCarded(cmd, out, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
+			bar.Start("generate", "requests", 0)
 			w, err := model.Generate(release.Drawing{Seed: 1})
 			if err != nil {
 				return trace.Meta{}, err
 			}
-			bar := cli.NewProgress(cmd)
-			defer bar.End()
 			bar.Start("write", "requests", w.Rows())
 			after.dst = anonymize.Enforce(f.Tier, dst)
 			_, err = trace.Copy(after, bar.Watch(cmd, w.Reader()))

@@ -125,7 +125,13 @@ func (f *auditFlags) audit(cmd *cobra.Command, path string, others []string) err
 		}
 	}
 	bar := cli.NewProgress(cmd)
-	c.Progress = func(check string) { bar.End(); bar.Start("check "+check, "requests", 0) }
+	c.Progress = func(check string, done, rounds int) {
+		if done == 0 {
+			bar.Start("check "+check, "rounds", int64(rounds))
+		} else {
+			bar.Set(int64(done))
+		}
+	}
 	r, err := audit.Run(cmd.Context(), c, f.only)
 	bar.End()
 	if errors.Is(err, audit.ErrNoCheck) {

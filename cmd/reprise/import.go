@@ -182,8 +182,13 @@ func (f *importFlags) runShard(cmd *cobra.Command, files []datasets.File) error 
 	if f.shard.Mapping, err = f.Mapping(); err != nil {
 		return err
 	}
+	watched, read := readShare(files)
+	from, to := 0, 0 // the files of this share
 	f.shard.Open = func(share *datasets.Share) (*datasets.Source, error) {
-		src, err := f.Open(files, share)
+		src, err := f.Open(watched, share)
+		if err == nil {
+			_, from, to = src.ShareFiles()
+		}
 		return src, f.explainFields(cmd, files, err)
 	}
 	f.shard.Policy = func(info datasets.Info) (anonymize.Policy, error) {
@@ -196,7 +201,7 @@ func (f *importFlags) runShard(cmd *cobra.Command, files []datasets.File) error 
 		}
 		return p, err
 	}
-	bar := cli.NewProgress(cmd)
+	bar := cli.NewProgress(cmd, cli.Step{Name: "import", Part: 1, Done: func() float64 { return read(from, to) }})
 	m, info, err := f.shard.Write(cmd.Context(), importshard.SetOptions(cmd.Flags()), bar.Step)
 	bar.End()
 	if err != nil {
@@ -225,9 +230,9 @@ func finishShards(cmd *cobra.Command, m *importshard.Merge, paths []string, out 
 	}
 	defer cli.LimitMemory(importMemory)()
 	var card anonymize.Card
-	bar := cli.NewProgress(cmd)
+	bar, progress := takeProgress(cmd, "merge", shareOf(m.Requests()))
 	err := writeCarded(cmd, out, func(dst trace.Writer[trace.Request]) (meta trace.Meta, err error) {
-		card, err = m.Write(cmd.Context(), bar.Step, dst)
+		card, err = m.Write(cmd.Context(), progress, dst)
 		bar.End()
 		if err != nil {
 			return meta, err
@@ -254,21 +259,33 @@ var errTemplatesInStore = cli.Usagef(
 // five million requests take with 24 blocks each: at the limit the collector never rests.
 const importMemory = 1200 << 20
 
-// importProgress shows how far an import is, by the share of its input that was read. Writing takes next to nothing
-// after a log of text and nearly as long as reading after one of hashes: a quarter of the whole lies between.
-func importProgress(cmd *cobra.Command, policy *anonymize.Policy, read func() float64) *cli.Progress {
-	var imported, written atomic.Int64
-	bar := cli.NewProgress(cmd, cli.Step{Name: "import", Part: 3, Done: read}, cli.Step{Name: "write", Part: 1,
-		Done: func() float64 { return float64(written.Load()) / float64(max(1, imported.Load())) }})
-	policy.Progress = func(step string, done int64) {
+// takeProgress shows how far a command is that takes requests in by the given step, of which share tells how much is
+// done, and then writes them. Writing takes next to nothing after a log of text and nearly as long as reading after one
+// of hashes: a quarter of the whole lies between.
+func takeProgress(cmd *cobra.Command, step string, share func(taken int64) float64) (*cli.Progress, func(string, int64)) {
+	var taken, written atomic.Int64
+	bar := cli.NewProgress(cmd,
+		cli.Step{Name: step, Part: 3, Done: func() float64 { return share(taken.Load()) }},
+		cli.Step{Name: "write", Part: 1,
+			Done: func() float64 { return float64(written.Load()) / float64(max(1, taken.Load())) }})
+	return bar, func(step string, done int64) {
 		if step == "write" {
 			written.Store(done)
 		} else {
-			imported.Store(done)
+			taken.Store(done)
 		}
 		bar.Step(step, done)
 	}
-	return bar
+}
+
+// shareOf is how much of a number of requests was taken in; 0 where the number is unknown.
+func shareOf(all int64) func(taken int64) float64 {
+	return func(taken int64) float64 {
+		if all <= 0 {
+			return 0
+		}
+		return float64(taken) / float64(all)
+	}
 }
 
 // run imports files into the trace that the flags name.
@@ -311,7 +328,8 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 	// What import holds is bounded, and small beside what a collector that waits
 	// for the heap to double would let pile up.
 	defer cli.LimitMemory(importMemory)()
-	bar := importProgress(cmd, &policy, share)
+	bar, progress := takeProgress(cmd, "import", func(int64) float64 { return share(0, len(files)) })
+	policy.Progress = progress
 	raw, err := f.keepRaw(src.Info(), &policy)
 	if err != nil {
 		return err

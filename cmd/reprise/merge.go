@@ -217,8 +217,8 @@ func addHistograms(all *profile.HistogramSet, path string) (meta trace.Meta, err
 // finishParts makes a trace of parts and says of what.
 func finishParts(cmd *cobra.Command, set *recording.Set, out string, asJSON bool) error {
 	meta := set.Meta()
-	bar := cli.NewProgress(cmd)
-	policy := anonymize.Policy{Tier: anonymize.Internal, Progress: bar.Step}
+	bar, progress := takeProgress(cmd, "merge", shareOf(meta.Counts.Passed()))
+	policy := anonymize.Policy{Tier: anonymize.Internal, Progress: progress}
 	var card anonymize.Card
 	err := writeCarded(cmd, out, func(dst trace.Writer[trace.Request]) (m trace.Meta, err error) {
 		m, card, err = mergeParts(cmd.Context(), policy, set, dst)

@@ -161,17 +161,16 @@ func publishedDigest(ctx context.Context, files []datasets.File, info datasets.I
 	}
 }
 
-// readShare wraps files, so that share tells how much of their bytes was read, from 0 to 1. It stays 0 where the size
-// of one is unknown, such as stdin's.
-func readShare(files []datasets.File) (wrapped []datasets.File, share func() float64) {
-	var size int64
-	read := make([]atomic.Int64, len(files))
+// readShare wraps files, so that share tells how much of the bytes of files[from:to] was read, from 0 to 1. It stays 0
+// where the size of one is unknown, such as stdin's.
+func readShare(files []datasets.File) (wrapped []datasets.File, share func(from, to int) float64) {
+	sizes, read := make([]int64, len(files)), make([]atomic.Int64, len(files))
 	for i, file := range files {
 		at, err := objectstore.Stat(file.Name)
 		if err != nil || !at.Mode().IsRegular() {
-			return files, func() float64 { return 0 }
+			return files, func(int, int) float64 { return 0 }
 		}
-		size += at.Size()
+		sizes[i] = at.Size()
 		wrapped = append(wrapped, datasets.File{Name: file.Name, Open: func() (io.ReadCloser, error) {
 			in, err := file.Open()
 			if err != nil {
@@ -181,10 +180,10 @@ func readShare(files []datasets.File) (wrapped []datasets.File, share func() flo
 			return &countedFile{in, &read[i]}, nil
 		}})
 	}
-	return wrapped, func() float64 {
-		sum := int64(0)
-		for i := range read {
-			sum += read[i].Load()
+	return wrapped, func(from, to int) float64 {
+		size, sum := int64(0), int64(0)
+		for i := from; i < to; i++ {
+			size, sum = size+sizes[i], sum+read[i].Load()
 		}
 		return float64(sum) / float64(max(1, size))
 	}

@@ -27,16 +27,19 @@ func TestReadShare(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer in.Close()
-		if _, err := io.CopyN(io.Discard, in, bytes); err != nil || share() != want {
-			t.Errorf("%d bytes of %s: %g, %v, want %g", bytes, files[file].Name, share(), err, want)
+		if _, err := io.CopyN(io.Discard, in, bytes); err != nil || share(0, 2) != want {
+			t.Errorf("%d bytes of %s: %g, %v, want %g", bytes, files[file].Name, share(0, 2), err, want)
 		}
 	}
 	take(0, 200, 0.5)
 	take(0, 100, 0.25)
 	take(1, 100, 0.5)
+	if got := share(1, 2); got != 1 {
+		t.Errorf("of the second file alone: %g, want 1", got)
+	}
 
-	if _, share := readShare([]datasets.File{of("a"), {Name: filepath.Join("no", "file")}}); share() != 0 {
-		t.Errorf("a file without a size: %g", share())
+	if _, share := readShare([]datasets.File{of("a"), {Name: filepath.Join("no", "file")}}); share(0, 2) != 0 {
+		t.Errorf("a file without a size: %g", share(0, 2))
 	}
 }
 

@@ -88,8 +88,8 @@ func (c Counts) Lost() (n int64) {
 	return n
 }
 
-// passed is how many requests the counts are of.
-func (c Counts) passed() (n int64) {
+// Passed is how many requests the counts are of.
+func (c Counts) Passed() (n int64) {
 	for _, o := range c.Outcomes() {
 		n += *o.N
 	}

@@ -84,7 +84,7 @@ func (s *Set) join(m Meta) error {
 			if m.End.After(c.End) {
 				c.End = m.End
 			}
-			if m.Counts.passed() > c.Counts.passed() { // it was written later
+			if m.Counts.Passed() > c.Counts.Passed() { // it was written later
 				c.Counts = m.Counts
 				if m.Breakers != nil { // which a journal does not have
 					c.Breakers = m.Breakers

@@ -131,7 +131,7 @@ func (p *Progress) show(now time.Time) {
 	case p.total <= 0 && p.done > 0:
 		said = fmt.Sprintf("%s: %d %s", p.step, p.done, p.unit)
 	}
-	if known {
+	if known && left > 0 {
 		said += fmt.Sprintf(", about %v left", left)
 	}
 	fmt.Fprintln(p.w, said)

@@ -90,6 +90,16 @@ func (m *Merge) Open(paths []string) (err error) {
 	return nil
 }
 
+// Requests is how many requests all shards have.
+func (m *Merge) Requests() (sum int64) {
+	for _, s := range m.set.Shards() {
+		for _, f := range s.Files {
+			sum += f.Rows
+		}
+	}
+	return sum
+}
+
 // Write writes the trace. progress may be nil.
 func (m *Merge) Write(ctx context.Context, progress func(step string, done int64),
 	dst trace.Writer[trace.Request]) (anonymize.Card, error) {
