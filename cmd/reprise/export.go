@@ -104,6 +104,7 @@ docs/formats.md says what each of them loses.`,
 	everyday, _ := flags.Sections(fl, flags.ResultsFlags)
 	everyday.OutputVar(&f.out, "`file` to write, instead of stdout")
 	everyday.Bool("json", false, "print the summary as JSON")
+	everyday.Bool("quiet", false, flags.QuietUsage)
 	everyday.StringVar(&f.to, "to", "", "`format` to write")
 	everyday.FileVar(&f.header, "header", "second `file` of formats that have one")
 	everyday.StringVar(&f.model, "model", "", "model to name in requests, instead of each row's own")

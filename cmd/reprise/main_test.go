@@ -154,6 +154,26 @@ func TestQuiet(t *testing.T) {
 	}
 }
 
+// What a command made is said with --quiet too, and no note on it.
+func TestQuietKeepsTheAnswer(t *testing.T) {
+	t.Chdir(t.TempDir())
+	must(t, "synth", "chat", "-n", "60", "-o", "w.parquet")
+	must(t, "synth", "chat", "-n", "20", "--seed", "2", "-o", "v.parquet")
+	must(t, "export", "w.parquet", "--to", "mooncake", "-o", "w.jsonl")
+	for _, args := range []string{
+		"import w.jsonl -o out", "export w.parquet --to mooncake -o out", "merge w.parquet v.parquet -o out",
+	} {
+		_, told, _ := reprise(t, append(strings.Fields(args), "--overwrite")...)
+		_, errs, code := reprise(t, append(strings.Fields(args), "--overwrite", "--quiet")...)
+		if !strings.Contains(told, "note:") && !strings.Contains(told, "\nuse:") {
+			t.Errorf("%s: no note to leave out in %q", args, told)
+		}
+		if code != cli.Good || !strings.HasPrefix(errs, "out: ") || strings.Contains(errs, "note:") || strings.Contains(errs, "\nuse:") {
+			t.Errorf("%s --quiet: exit code %d, %q", args, code, errs)
+		}
+	}
+}
+
 func TestVersion(t *testing.T) {
 	var b map[string]string
 	if err := json.Unmarshal([]byte(must(t, "version", "--json")), &b); err != nil {

@@ -93,6 +93,7 @@ histograms of one source, twice, and of other block sizes, tokenizers or templat
 	results.BoolVar(&incomplete, "incomplete", false,
 		"merge shards though some are missing or unfinished; the results say so, and no report trusts them")
 	results.BoolVar(&asJSON, "json", false, "print the summary as JSON")
+	results.Bool("quiet", false, flags.QuietUsage)
 	shards.Register(cmd.Flags())
 	return cmd
 }

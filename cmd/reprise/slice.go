@@ -47,6 +47,7 @@ partitions or put together is copied as it is, ids and all.`,
 	results.OutputVar(&f.out, "`file` for the trace, or folder with --partitions; - is stdout")
 	results.IntVar(&f.partitions, "partitions", 0, "write a folder of this many files, with a manifest")
 	results.Bool("json", false, "print the summary as JSON")
+	results.Bool("quiet", false, flags.QuietUsage)
 	part.DurationVar(&f.start, "start", 0, "start of the window, from the start of the trace")
 	part.DurationVar(&f.end, "end", 0, "end of the window; 0 is the end of the trace")
 	return cmd

@@ -228,7 +228,7 @@ func (f *sweepFlags) register(cmd *cobra.Command) {
 	ladderRest.BoolVar(&f.closed, "closed-loop", false, "")
 	ladder.BoolVar(&f.adaptive, "adaptive", false,
 		"search for the highest load that meets the contract; double from the setting from, then bisect")
-	ladderRest.RateVar(&f.from, "from", 1, "")
+	ladderRest.RateVar(&f.from, "from", 0, "")
 	ladderRest.ShareVar(&f.resolution, "resolution", 0.05, "")
 	ladderRest.BoolVar(&f.past, "past-saturation", false, "")
 	ladderRest.StringVar(&f.process, "process", "poisson",
@@ -374,9 +374,9 @@ func estimate(cmd *cobra.Command, s *bench.Sweep) error {
 			if s.Confirm && s.Precision == 0 {
 				ends = fmt.Sprintf("; then come runs that confirm the highest load, --sustain %v", s.Sustain)
 			}
-			cli.Notef(cmd, "estimate: at most %v for the first level; how many follow is found by the answers, "+
-				"often 8 to 12, of "+
-				"%v each at least%s", first.Round(time.Second), least.Round(time.Second), ends)
+			cli.Notef(cmd, "estimate: at most %v for the first level (--set from=LOAD begins elsewhere); how many follow is "+
+				"found by the answers, often 8 to 12, of %v each at least%s", first.Round(time.Second),
+				least.Round(time.Second), ends)
 		}
 		return err
 	}
@@ -395,8 +395,12 @@ func sayLevel(cmd *cobra.Command, l *bench.Level) {
 			doc.OrDash(l.TTFTDue.P99, doc.Number))
 		return
 	}
-	cli.Notef(cmd, "%s: %s, TTFT p50 %s, p99 %s ms", l.Name, l.Outcome, doc.OrDash(l.TTFTDue.P50, doc.Number),
-		doc.OrDash(l.TTFTDue.P99, doc.Number))
+	why := ""
+	if l.Why != "" {
+		why = ": " + l.Why
+	}
+	cli.Notef(cmd, "%s: %s, TTFT p50 %s, p99 %s ms%s", l.Name, l.Outcome, doc.OrDash(l.TTFTDue.P50, doc.Number),
+		doc.OrDash(l.TTFTDue.P99, doc.Number), why)
 }
 
 // sayEstimate says before several runs how long they send, and what ends them sooner.
@@ -496,6 +500,9 @@ func (f *sweepFlags) ladder() (bench.Ladder, error) {
 	case f.adaptive && len(list) > 0:
 		return l, cli.Usagef("--adaptive finds the loads itself: give it, or --%s", flag)
 	case f.adaptive:
+		if l.From == 0 {
+			l.From = f.firstLoad(closed)
+		}
 		return l, nil
 	case len(list) == 0 && closed:
 		l.Loads = bench.DefaultConcurrencies
@@ -510,6 +517,15 @@ func (f *sweepFlags) ladder() (bench.Ladder, error) {
 		l.Loads = append(l.Loads, load)
 	}
 	return l, nil
+}
+
+// firstLoad is where a search begins: with a request in flight, or with the lowest rate whose level is no longer than
+// those of higher ones, since a level at half of it takes twice as long.
+func (f *sweepFlags) firstLoad(closed bool) float64 {
+	if closed || f.duration <= 0 {
+		return 1
+	}
+	return max(1, float64(f.requests)/f.duration.Seconds())
 }
 
 // leastAttainment is what --slo asks of a load where no contract says more: the share of requests

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -46,8 +47,13 @@ func Message(w io.Writer, message string) {
 
 // Answer writes to stderr what a command made and what is worth knowing about that, a
 // message each, the answer first. Without --details these are as many as fit on a screen,
-// and rest says where the others are.
+// and rest says where the others are. With --quiet notes and what to use next are left out.
 func Answer(cmd *cobra.Command, rest string, messages ...string) {
+	if On(cmd, "quiet") {
+		messages = slices.DeleteFunc(messages, func(m string) bool {
+			return strings.HasPrefix(m, "note:") || strings.HasPrefix(m, "use:")
+		})
+	}
 	details := On(cmd, "details")
 	w, lines := cmd.ErrOrStderr(), 0
 	for i, m := range messages {

@@ -75,8 +75,12 @@ func (s *replayServers) calibrate(cmd *cobra.Command,
 		for _, api := range apis {
 			templates[api] = result.Template{} // no prompt is made to a length
 		}
-		cli.Oncef(cmd, "endpoint: %s, model %s, prompts as in the source",
-			strings.Join(endpoint.Endpoints(), ", "), model)
+		to := "texts to completions and messages to chat"
+		if f.Target.API == result.APIChat {
+			to = "texts and messages to chat"
+		}
+		cli.Oncef(cmd, "endpoint: %s, model %s, prompts as in the source: %s",
+			strings.Join(endpoint.Endpoints(), ", "), model, to)
 		return templates, nil
 	}
 	for _, api := range apis {
