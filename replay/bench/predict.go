@@ -120,8 +120,12 @@ func (c *Comparison) alone() bool { return c.InFlight != nil && *c.InFlight <= 1
 func (c *Comparison) WriteText(w io.Writer, o textpage.Options) error {
 	b := &c.Prediction
 	p := textpage.New(o)
-	bound := fmt.Sprintf("Decoding is bound by %s: a step reads %s GB of weights and %s GB of KV.", b.Bound,
-		doc.Number(b.WeightBytes/1e9), doc.Number(b.KVBytes/1e9))
+	kept := "KV"
+	if b.State > 0 {
+		kept = "KV and states"
+	}
+	bound := fmt.Sprintf("Decoding is bound by %s: a step reads %s GB of weights and %s GB of %s.", b.Bound,
+		doc.Number(b.WeightBytes/1e9), doc.Number(b.KVBytes/1e9), kept)
 	if b.ComputeBoundB != nil {
 		bound += fmt.Sprintf(" From %s sequences on it is bound by compute.", doc.Number(math.Ceil(*b.ComputeBoundB)))
 	}

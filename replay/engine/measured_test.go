@@ -123,7 +123,8 @@ func playRecorded(t testing.TB, c Config, all []recorded) latencies {
 // request by request, and the efficiency at which it takes as long: the table of
 // docs/engines.md, and the figures of [measuredEngines].
 func TestRooflineAgainstRealServers(t *testing.T) {
-	llama := hardware.Model{Name: "Llama-3.1-8B", Layers: 32, Hidden: 4096, Heads: 32, KVHeads: 8, HeadDim: 128, Intermediate: 14336, Vocab: 128256}
+	llama := hardware.Model{Name: "Llama-3.1-8B", Layers: 32, Hidden: 4096, Heads: 32,
+		Attention: hardware.Attention{KVHeads: 8, HeadDim: 128}, Intermediate: 14336, Vocab: 128256}
 	for _, row := range []struct {
 		data, gpu string
 		seqs, kv  int // tokens of KV by its metadata; 0 is not known

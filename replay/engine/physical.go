@@ -57,7 +57,7 @@ func FloorOf(s *hardware.Setup, batch int) Roofline {
 	active := p.Active(&s.Model)
 	return Roofline{Params: active, Head: head, BytesPerParam: read / active, Bandwidth: s.GPU.Bandwidth, GPUs: s.TP,
 		Efficiency: s.Efficiency, Batch: float64(max(batch, 1)),
-		FLOPS: s.Peak(), KVPerToken: s.KVReadPerToken()}
+		FLOPS: s.Peak(), KVPerToken: s.KVReadPerToken(), State: s.Model.StateBytes()}
 }
 
 // A measured engine is a real one whose share of its roofline is known.
@@ -111,6 +111,9 @@ func boundOf(s *hardware.Setup) string {
 	what := "a bound from the data sheet, not a measurement: no real engine is faster"
 	if s.Efficiency < 1 {
 		what = fmt.Sprintf("%.0f %% of the data sheet, not a measurement", 100*s.Efficiency)
+	}
+	if s.Model.Recurrent.Layers > 0 {
+		what += "; the states of its recurrent layers are left out"
 	}
 	return fmt.Sprintf("%s: %s. The nearest measured engine, %s, reaches %.0f %% of its own bound", s, what, near.Name,
 		100*near.Efficiency)

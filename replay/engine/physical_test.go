@@ -17,7 +17,8 @@ func moe(t *testing.T) hardware.Setup {
 		t.Fatal(err)
 	}
 	return hardware.Setup{GPU: g, TP: 1, DType: "fp8", KVDType: "auto", Efficiency: 1, Utilization: 0.9, Model: hardware.Model{Name: "small mixture",
-		Layers: 4, Hidden: 1024, Heads: 8, KVHeads: 2, HeadDim: 128, Vocab: 32000, MoELayers: 4, Experts: hardware.Experts{Routed: 32, PerToken: 2, Intermediate: 4096}}}
+		Layers: 4, Hidden: 1024, Heads: 8, Attention: hardware.Attention{KVHeads: 2, HeadDim: 128}, Vocab: 32000,
+		MoELayers: 4, Experts: hardware.Experts{Routed: 32, PerToken: 2, Intermediate: 4096}}}
 }
 
 // No roofline is faster than its floor: neither a token of any batch, nor a prompt of any

@@ -150,8 +150,8 @@ func rooflineLlama() Preset {
 		return Preset{}
 	}
 	s := hardware.Setup{TP: 8, GPU: gpu, DType: "bf16", KVDType: "auto", Efficiency: 1, Utilization: 0.9,
-		Model: hardware.Model{Name: "Llama 70B", Layers: 80, Hidden: 8192, Heads: 64, KVHeads: 8, HeadDim: 128,
-			Intermediate: 28672, Vocab: 128256}}
+		Model: hardware.Model{Name: "Llama 70B", Layers: 80, Hidden: 8192, Heads: 64, Intermediate: 28672,
+			Vocab: 128256, Attention: hardware.Attention{KVHeads: 8, HeadDim: 128}}}
 	like := DefaultConfig()
 	like.MaxBatchTokens = 8192 // as in the document's
 	p, err := RooflinePreset("roofline-8xh100-llama-70b", s, like)

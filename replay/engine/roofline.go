@@ -20,14 +20,16 @@ type Roofline struct {
 	Efficiency float64 `json:"efficiency"`                   // share of the peaks that is reached
 	KVPerToken float64 `json:"kv_bytes_per_token,omitempty"` // of all layers
 	Context    float64 `json:"context_tokens,omitempty"`     // of a sequence, on average
-	Batch      float64 `json:"batch"`                        // sequences that decode together
-	Prompt     float64 `json:"prompt_tokens,omitempty"`
+	// that recurrent layers keep of a sequence; each token reads and writes them
+	State  float64 `json:"state_bytes_per_sequence,omitempty"`
+	Batch  float64 `json:"batch"` // sequences that decode together
+	Prompt float64 `json:"prompt_tokens,omitempty"`
 }
 
 // A Prediction is what bandwidth and arithmetic allow. Decoding a token reads all
 // weights once for the whole batch, and the KV of each sequence:
 //
-//	TPOT = (params × bytes + batch × context × KV bytes) ÷ (GPUs × bandwidth × efficiency)
+//	TPOT = (params × bytes + batch × (context × KV bytes + 2 × state)) ÷ (GPUs × bandwidth × efficiency)
 //	TPOT = 2 × params × batch ÷ (GPUs × FLOPS × efficiency), where that is more
 //	TTFT = 2 × ((params − head) × prompt + head) ÷ (GPUs × FLOPS × efficiency), but no less than a TPOT
 //
@@ -38,7 +40,7 @@ type Roofline struct {
 type Prediction struct {
 	Roofline
 	WeightBytes float64  `json:"weight_bytes"`
-	KVBytes     float64  `json:"kv_bytes"` // of the batch
+	KVBytes     float64  `json:"kv_bytes"` // of the batch, with what is read and written of states
 	TPOTMS      float64  `json:"tpot_ms"`
 	StreamPerS  float64  `json:"output_tokens_per_s_per_stream"`
 	OutputPerS  float64  `json:"output_tokens_per_s"`
@@ -61,14 +63,14 @@ func (r Roofline) Predict() (Prediction, error) {
 		return Prediction{}, errors.New("an efficiency is at most 1, GPUs are 1 or more, and nothing is below 0")
 	}
 	p := Prediction{Roofline: r, WeightBytes: r.Params * r.BytesPerParam,
-		KVBytes: r.Batch * r.Context * r.KVPerToken, Bound: "memory"}
+		KVBytes: r.Batch * (r.Context*r.KVPerToken + 2*r.State), Bound: "memory"}
 	bandwidth, flops := float64(r.GPUs)*r.Bandwidth*r.Efficiency, float64(r.GPUs)*r.FLOPS*r.Efficiency
 	tpot := (p.WeightBytes + p.KVBytes) / bandwidth
 	if flops > 0 {
 		if compute := 2 * r.Params * r.Batch / flops; compute > tpot {
 			tpot, p.Bound = compute, "compute"
 		}
-		if each := 2*r.Params/flops - r.Context*r.KVPerToken/bandwidth; each > 0 {
+		if each := 2*r.Params/flops - (r.Context*r.KVPerToken+2*r.State)/bandwidth; each > 0 {
 			b := p.WeightBytes / bandwidth / each
 			p.ComputeBoundB = &b
 		}

@@ -20,7 +20,7 @@ type Floor struct {
 // Floor computes the least times from the peaks and the efficiency. A weight takes two
 // operations (Kaplan et al., "Scaling laws for neural language models", 2020), and memory
 // and arithmetic overlap within a step (Williams, Waterman and Patterson, "Roofline",
-// 2009). Each layer has two all-reduces of its tokens' residual stream; every GPU sends
+// 2009). Attention, a state or an MLP ends in an all-reduce of its tokens' residual stream; every GPU sends
 // and receives at least (GPUs − 1) ÷ GPUs of it, and nothing is computed meanwhile.
 func (s *Setup) Floor() Floor {
 	p, m := s.Model.Params(), &s.Model
@@ -31,7 +31,7 @@ func (s *Setup) Floor() Floor {
 		attention = s.GPU.FP8 * gpus
 	}
 	moe := float64(m.MoELayers)
-	reduce := 2 * float64(m.Layers) * float64(m.Hidden) * 2 * float64(s.TP-1) / float64(
+	reduce := float64(m.blocks()) * float64(m.Hidden) * 2 * float64(s.TP-1) / float64(
 		s.TP) / (s.GPU.Link * s.Efficiency)
 	token := 2*(p.Rest+moe*float64(m.Experts.PerToken)*p.Expert)/flops + reduce
 	head := 2 * p.sampled(m) / (s.GPU.BF16 * gpus)

@@ -21,18 +21,40 @@ type Model struct {
 	Vocab  int
 	Tied   bool // the output layer is the embedding
 
-	KVHeads, HeadDim int // of grouped-query attention
-	Latent           Latent
+	Attention           // of the layers that attend to every token
+	Sliding   int       // layers that attend to a window alone, and keep no more
+	Window    Attention // theirs; the zero value is that of the others
+	Latent    Latent
+	Index     Index // of sparse attention
+	Recurrent Recurrent
 
-	Intermediate int // of a dense layer's gated MLP
+	Intermediate int // of a dense layer's MLP
 	Experts      Experts
 	MoELayers    int // layers whose MLP is Experts; the others are dense
 
-	Sliding   int    // layers that attend to a window alone, and keep no more
-	Index     Index  // of sparse attention
+	// Layers that are an MLP alone, and that have none, of models that alternate them.
+	MLPAlone, NoMLP int
+
 	WeightsAs string // one of [DTypes], by the quantisation that the config states; empty without one
 
 	QKVBias, QKNorm, OutBias, MLPBias bool
+	Ungated                           bool // an MLP has two matrices and not three
+}
+
+// An Attention is the shape of grouped-query attention.
+type Attention struct {
+	KVHeads, HeadDim int
+	ValueDim         int  // of a head's value; 0 is HeadDim
+	Gated            bool // the query's matrix makes a gate of the output as well
+	KeyIsValue       bool // values are made of the keys, without a matrix of their own
+}
+
+// Recurrent is the shape of layers that keep a state of fixed size, and not the KV of every token: gated delta nets
+// (arXiv:2412.06464) and state spaces (Mamba-2, arXiv:2405.21060). The zero value is a model without them.
+type Recurrent struct {
+	Layers int
+	Params float64 // of a layer
+	State  float64 // bytes that a layer keeps of a sequence
 }
 
 // Index is the shape of the indexer of sparse attention, which finds the few tokens that a token attends to
@@ -53,6 +75,7 @@ type Latent struct {
 type Experts struct {
 	Routed, PerToken int
 	Intermediate     int // of one routed expert
+	Latent           int // width that routed experts work in, between two matrices of the layer; 0 is the model's
 	Shared           int // intermediate width of all shared experts together
 	SharedGate       bool
 	RouterBias       bool
@@ -74,7 +97,6 @@ type config struct {
 	AttnBias     bool         `json:"attention_bias"`
 	MLPBias      bool         `json:"mlp_bias"`
 	HiddenAct    string       `json:"hidden_act"`
-	NormEps      float64      `json:"rms_norm_eps"`
 	LayerTypes   []string     `json:"layer_types"`
 	Quantisation quantisation `json:"quantization_config"`
 
@@ -103,6 +125,29 @@ type config struct {
 	RoPE            int      `json:"qk_rope_head_dim"`
 	Value           int      `json:"v_head_dim"`
 	TopK            string   `json:"topk_method"`
+
+	// Spellings of an activation, and of what a norm adds.
+	Activation string  `json:"hidden_activation"`
+	MLPAct     string  `json:"mlp_hidden_act"`
+	RMSNormEps float64 `json:"rms_norm_eps"`
+	NormEps    float64 `json:"norm_eps"`
+	LayerEps   float64 `json:"layernorm_epsilon"`
+
+	shapes
+	recurrent
+}
+
+// shapes are the fields of attention of two shapes.
+type shapes struct {
+	OutputGate    bool  `json:"attn_output_gate"`
+	KeyIsValue    bool  `json:"attention_k_eq_v"`
+	GlobalDim     int   `json:"global_head_dim"`
+	GlobalKVHeads int   `json:"num_global_key_value_heads"`
+	WindowHeads   int   `json:"swa_num_attention_heads"`
+	WindowKVHeads int   `json:"swa_num_key_value_heads"`
+	WindowDim     int   `json:"swa_head_dim"`
+	WindowValue   int   `json:"swa_v_head_dim"`
+	Slides        []int `json:"hybrid_layer_pattern"` // 1 for each layer that slides
 }
 
 // mixtures says which layers are mixtures: one in so many, or a list with 1 for each layer that is one.
@@ -176,16 +221,13 @@ var uncounted = []struct {
 	what   string
 	fields []string
 }{
-	{"layers of linear attention or of a state space", []string{"linear_attn_config", "linear_num_key_heads",
-		"linear_num_heads", "mamba_num_heads", "mamba_d_state", "ssm_state_size", "hybrid_override_pattern",
-		"layers_block_type"}},
+	{"layers of linear attention or of a state space of another kind", []string{"linear_attn_config",
+		"linear_num_heads", "mamba_d_state"}},
 	{"compressed attention", []string{"compress_ratios", "o_lora_rank"}},
-	{"layers with attention of two shapes", []string{"swa_head_dim", "swa_num_key_value_heads",
-		"hybrid_layer_pattern", "global_head_dim", "num_global_key_value_heads", "attention_k_eq_v"}},
 	{"layers that share KV or have embeddings of their own", []string{"num_kv_shared_layers",
 		"hidden_size_per_layer_input", "engram_layer_ids", "hc_mult"}},
 	{"experts of another width than the model", []string{"routed_expert_hidden_size"}},
-	{"gates of attention", []string{"attn_output_gate", "mla_use_output_gate"}},
+	{"gates of latent attention", []string{"mla_use_output_gate"}},
 }
 
 const inPlace = "capacity predict takes --params, --bytes-per-param, --kv-bytes-per-token and --bandwidth in its place"
@@ -243,11 +285,17 @@ func ReadModel(r io.Reader) (Model, error) {
 			}
 		}
 	}
-	switch gated := slices.Contains([]string{"silu", "swish", "gelu_pytorch_tanh"}, c.HiddenAct); {
+	act := cmp.Or(c.HiddenAct, c.Activation, c.MLPAct)
+	known := slices.Contains([]string{"silu", "swish", "gelu_pytorch_tanh", ungated}, act)
+	eps := max(c.RMSNormEps, c.NormEps, c.LayerEps)
+	if act == "" && eps == 0 && c.MoEIntermediate > 0 { // a mixture of this kind has gates unless it says otherwise
+		known, eps = true, 1
+	}
+	switch {
 	case c.ModelType == "":
 		return Model{}, errors.New("it has no model_type: want the config.json that is published beside the weights")
 	case slices.Contains(families, c.ModelType):
-	case c.NormEps == 0 || !gated || c.KVHeads == nil && c.KVRank == 0:
+	case eps == 0 || !known || c.KVHeads == nil && c.KVRank == 0:
 		return Model{}, fmt.Errorf("its model_type is none of %s, and its fields do not show a decoder of their "+
 			"shape: want rms_norm_eps, hidden_act of a gated MLP such as silu, and num_key_value_heads or "+
 			"kv_lora_rank. Else %s", strings.Join(families, ", "), inPlace)
@@ -255,7 +303,10 @@ func ReadModel(r io.Reader) (Model, error) {
 	m := Model{Name: c.Name, Layers: c.Layers, Hidden: c.Hidden, Heads: c.Heads, Vocab: c.Vocab, Tied: c.Tied,
 		Intermediate: c.Intermediate, WeightsAs: c.Quantisation.dtype(),
 		QKVBias: c.AttnBias || strings.HasPrefix(c.ModelType, "qwen2"), QKNorm: strings.HasPrefix(c.ModelType,
-			"qwen3"), OutBias: c.AttnBias, MLPBias: c.MLPBias || c.ModelType == "gpt_oss"}
+			"qwen3"), OutBias: c.AttnBias, MLPBias: c.MLPBias || c.ModelType == "gpt_oss", Ungated: act == ungated}
+	if err := c.layers(&m); err != nil {
+		return Model{}, err
+	}
 	c.attention(&m)
 	c.experts(&m)
 	if err := m.check(); err != nil {
@@ -267,13 +318,11 @@ func ReadModel(r io.Reader) (Model, error) {
 	return m, nil
 }
 
+// ungated is the activation of MLPs without a gate.
+const ungated = "relu2"
+
 // attention fills in the shape of attention.
 func (c *config) attention(m *Model) {
-	for _, kind := range c.LayerTypes {
-		if kind == "sliding_attention" {
-			m.Sliding++
-		}
-	}
 	if c.IndexHeads > 0 {
 		m.Index = Index{Layers: c.Layers, Heads: c.IndexHeads, Dim: c.IndexDim}
 		for _, kind := range c.IndexTypes {
@@ -298,6 +347,17 @@ func (c *config) attention(m *Model) {
 	} else if c.Heads > 0 {
 		m.HeadDim = c.Hidden / c.Heads
 	}
+	m.ValueDim, m.Gated = c.Value, c.OutputGate
+
+	if c.WindowDim > 0 || c.WindowKVHeads > 0 {
+		m.Window = Attention{KVHeads: cmp.Or(c.WindowKVHeads, m.KVHeads), HeadDim: cmp.Or(c.WindowDim, m.HeadDim),
+			ValueDim: cmp.Or(c.WindowValue, c.WindowDim, m.ValueDim), Gated: m.Gated}
+	}
+	if c.GlobalDim > 0 || c.GlobalKVHeads > 0 { // what stands without a prefix is of the layers that slide
+		m.Window = m.Attention
+		m.KVHeads, m.HeadDim = cmp.Or(c.GlobalKVHeads, m.KVHeads), cmp.Or(c.GlobalDim, m.HeadDim)
+	}
+	m.KeyIsValue = c.KeyIsValue
 }
 
 // experts fills in the shape of a mixture, where there is one.
@@ -307,13 +367,13 @@ func (c *config) experts(m *Model) {
 		return
 	}
 	e := Experts{Routed: n, PerToken: c.ExpertsPerToken, Intermediate: c.MoEIntermediate,
-		Shared: c.SharedWidth, SharedGate: c.SharedWidth > 0,
+		Latent: c.LatentWidth, Shared: c.SharedWidth, SharedGate: c.SharedWidth > 0,
 		RouterBias: c.TopK == "noaux_tc" || c.RoutingBias || m.MLPBias}
 	if e.Intermediate == 0 {
 		e.Intermediate = c.Intermediate
 	}
 	if c.SharedExperts > 0 {
-		e.Shared = c.SharedExperts * cmp.Or(c.SharedDim, e.Intermediate)
+		e.Shared = c.SharedExperts * cmp.Or(c.SharedDim, c.EachShared, e.Intermediate)
 	}
 	if c.Interleave > 0 { // Llama 4: each mixture has a shared expert, and dense layers another width
 		e.Shared, m.Intermediate = c.Intermediate, c.DenseWidth
@@ -326,6 +386,9 @@ func (c *config) experts(m *Model) {
 		every = *c.SparseStep
 	}
 	m.Experts = e
+	if m.NoMLP > 0 { // a list of layers has said which are mixtures
+		return
+	}
 	for _, kind := range c.MLPTypes {
 		if kind == "sparse" {
 			m.MoELayers++
@@ -358,6 +421,13 @@ type dimension struct {
 	value int
 }
 
+func (d *dimension) check() error {
+	if d.value < 1 || d.value > most {
+		return fmt.Errorf("%s is not there, or not from 1 to %d", d.name, most)
+	}
+	return nil
+}
+
 // check says what is missing of a shape, or is no shape.
 func (m *Model) check() error {
 	needed := []dimension{{"num_hidden_layers", m.Layers}, {"hidden_size", m.Hidden}, {"num_attention_heads", m.Heads},
@@ -368,29 +438,38 @@ func (m *Model) check() error {
 	} else {
 		needed = append(needed, dimension{"num_key_value_heads", m.KVHeads}, dimension{"head_dim", m.HeadDim})
 	}
+	if w := m.Window; w != (Attention{}) {
+		needed = append(needed, dimension{"the key-value heads of layers that slide", w.KVHeads},
+			dimension{"the head size of layers that slide", w.HeadDim},
+			dimension{"the value size of layers that slide", w.value()})
+	}
 	if m.MoELayers > 0 {
 		needed = append(needed, dimension{"the number of experts", m.Experts.Routed}, dimension{"num_experts_per_tok",
 			m.Experts.PerToken}, dimension{"moe_intermediate_size", m.Experts.Intermediate})
 	}
-	if m.MoELayers < m.Layers {
+	if m.denseLayers() > 0 {
 		needed = append(needed, dimension{"intermediate_size", m.Intermediate})
 	}
 	for _, n := range needed {
-		if n.value < 1 || n.value > most {
-			return fmt.Errorf("%s is not there, or not from 1 to %d", n.name, most)
+		if err := n.check(); err != nil {
+			return err
 		}
 	}
 	switch {
-	case m.MoELayers < 0 || m.MoELayers > m.Layers || m.Sliding > m.Layers || m.Index.Layers < 0:
+	case min(m.MoELayers, m.Sliding, m.Recurrent.Layers, m.denseLayers(), m.keepers(), m.Index.Layers) < 0:
 		return errors.New("a list of layers has more of them than num_hidden_layers")
-	case m.Sliding == m.Layers:
+	case m.keepers() == 0 && m.Sliding > 0:
 		return errors.New("every layer slides, so that the KV of a token ends with its window: " + inPlace)
+	case m.keepers() == 0:
+		return errors.New("no layer attends to every token, so that no token has KV: " + inPlace)
 	case m.Index.Heads > most || m.Index.Dim < 0 || m.Index.Dim > most:
 		return fmt.Errorf("index_n_heads or index_head_dim is not from 0 to %d", most)
 	case m.Layers > 10_000:
 		return errors.New("num_hidden_layers is above 10,000")
 	case m.Experts.PerToken > m.Experts.Routed:
 		return errors.New("num_experts_per_tok is above the number of experts")
+	case m.ValueDim < 0 || m.ValueDim > most || m.Experts.Latent < 0 || m.Experts.Latent > most:
+		return fmt.Errorf("v_head_dim or moe_latent_size is not from 0 to %d", most)
 	case m.Experts.Shared < 0 || m.Experts.Shared > most || m.Latent.Query < 0 || m.Latent.Query > most:
 		return errors.New("the width of shared experts or q_lora_rank is below 0 or too large")
 	}

@@ -164,6 +164,9 @@ func FuzzReadModel(f *testing.F) {
 		}
 		f.Add(string(text))
 	}
+	for _, shape := range shapesByStructure {
+		f.Add(shape.config)
+	}
 	g, err := FindGPU("h100")
 	if err != nil {
 		f.Fatal(err)
@@ -184,54 +187,103 @@ func FuzzReadModel(f *testing.F) {
 	})
 }
 
-// Shapes of models whose types are not listed, by the fields that size them, beside the totals that their makers
-// publish; of models of text and images without the encoder of images.
+// common is what the configs below have in common.
+const common = `"rms_norm_eps":1e-5,"hidden_act":"silu",`
+
+// shapesByStructure are models whose types are not listed, by the fields that size them, beside the totals that their
+// makers publish; of models of text and images without the encoder of images.
+var shapesByStructure = map[string]struct {
+	config  string
+	total   float64 // published, in billions
+	within  float64
+	kvBytes float64 // of a token, by hand: BF16, and FP8 keys with a scale of an indexer
+}{
+	"MiniMax-M2.5": {`{"model_type":"minimax_m2",` + common + `"num_hidden_layers":62,"hidden_size":3072,
+		"num_attention_heads":48,
+		"num_key_value_heads":8,"head_dim":128,"intermediate_size":1536,"vocab_size":200064,
+		"num_experts_per_tok":8,
+		"num_local_experts":256,"use_routing_bias":true}`, 229, 0.01, 2 * 2 * 62 * 8 * 128},
+	"GLM-5": {`{"model_type":"glm_moe_dsa",` + common + `"num_hidden_layers":78,"hidden_size":6144,
+		"num_attention_heads":64,
+		"num_key_value_heads":64,"intermediate_size":12288,"vocab_size":154880,"first_k_dense_replace":3,
+		"moe_layer_freq":1,
+		"n_routed_experts":256,"n_shared_experts":1,"num_experts_per_tok":8,"moe_intermediate_size":2048,
+		"topk_method":"noaux_tc",
+		"kv_lora_rank":512,"q_lora_rank":2048,"qk_nope_head_dim":192,"qk_rope_head_dim":64,"v_head_dim":256,
+		"index_n_heads":32,"index_head_dim":128}`, 744, 0.005, 78 * (2*(512+64) + 128 + 4)},
+	"gpt-oss-20b": {`{"model_type":"gpt_oss",` + common + `"num_hidden_layers":24,"hidden_size":2880,
+		"num_attention_heads":64,
+		"num_key_value_heads":8,"head_dim":64,"intermediate_size":2880,"vocab_size":201088,"num_local_experts":32,
+		"num_experts_per_tok":4,"attention_bias":true,"sliding_window":128,
+		"quantization_config":{"quant_method":"mxfp4"},
+		"layer_types":["sliding_attention","full_attention","sliding_attention","full_attention",
+		"sliding_attention",
+		"full_attention","sliding_attention","full_attention","sliding_attention","full_attention",
+		"sliding_attention",
+		"full_attention","sliding_attention","full_attention","sliding_attention","full_attention",
+		"sliding_attention",
+		"full_attention","sliding_attention","full_attention","sliding_attention","full_attention",
+		"sliding_attention",
+		"full_attention"]}`, 20.9, 0.002, 2 * 2 * 12 * 8 * 64},
+	"Llama-4-Maverick": {`{"model_type":"llama4",
+		"text_config":{"model_type":"llama4_text",` + common + `"num_hidden_layers":48,
+		"hidden_size":5120,"num_attention_heads":40,"num_key_value_heads":8,"head_dim":128,
+		"intermediate_size":8192,
+		"intermediate_size_mlp":16384,"vocab_size":202048,"num_local_experts":128,"num_experts_per_tok":1,
+		"interleave_moe_layer_step":2}}`, 400.7, 0.005, 2 * 2 * 48 * 8 * 128},
+	"Qwen3.5-27B": {`{"model_type":"qwen3_5","text_config":{"model_type":"qwen3_5_text",` + common + `
+		"num_hidden_layers":64,"hidden_size":5120,"num_attention_heads":24,"num_key_value_heads":4,"head_dim":256,
+		"intermediate_size":17408,"vocab_size":248320,"attn_output_gate":true,"full_attention_interval":4,
+		"linear_conv_kernel_dim":4,"linear_key_head_dim":128,"linear_num_key_heads":16,"linear_num_value_heads":48,
+		"linear_value_head_dim":128,"mamba_ssm_dtype":"float32"}}`, 27, 0.01, 2 * 2 * 16 * 4 * 256},
+	"Qwen3.6-35B-A3B": {`{"model_type":"qwen3_5_moe_text",` + common + `"num_hidden_layers":40,"hidden_size":2048,
+		"num_attention_heads":16,"num_key_value_heads":2,"head_dim":256,"vocab_size":248320,"num_experts":256,
+		"num_experts_per_tok":8,"moe_intermediate_size":512,"shared_expert_intermediate_size":512,
+		"attn_output_gate":true,"layer_types":[` + list(10, `"linear_attention","linear_attention",
+		"linear_attention","full_attention"`) + `],"linear_conv_kernel_dim":4,"linear_key_head_dim":128,
+		"linear_num_key_heads":16,"linear_num_value_heads":32,"linear_value_head_dim":128}`, 35, 0.01,
+		2 * 2 * 10 * 2 * 256},
+	"Nemotron-3-Nano-30B-A3B": {`{"model_type":"nemotron_h","mlp_hidden_act":"relu2","norm_eps":1e-5,
+		"hybrid_override_pattern":"MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME","num_hidden_layers":52,
+		"hidden_size":2688,"num_attention_heads":32,"num_key_value_heads":2,"head_dim":128,"vocab_size":131072,
+		"intermediate_size":1856,"n_routed_experts":128,"n_shared_experts":1,"num_experts_per_tok":6,
+		"moe_intermediate_size":1856,"moe_shared_expert_intermediate_size":3712,"mamba_num_heads":64,
+		"mamba_head_dim":64,"n_groups":8,"ssm_state_size":128,"conv_kernel":4,"use_conv_bias":true}`, 31.6, 0.001,
+		2 * 2 * 6 * 2 * 128},
+	"Nemotron-3-Super-120B-A12B": {`{"model_type":"nemotron_h","mlp_hidden_act":"relu2","norm_eps":1e-5,
+		"layers_block_type":[` + list(40, `"mamba","moe"`) + "," + list(8, `"attention"`) + `],
+		"hidden_size":4096,"num_attention_heads":32,"num_key_value_heads":2,"head_dim":128,"vocab_size":131072,
+		"n_routed_experts":512,"n_shared_experts":1,"num_experts_per_tok":22,"moe_latent_size":1024,
+		"moe_intermediate_size":2688,"moe_shared_expert_intermediate_size":5376,"mamba_num_heads":128,
+		"mamba_head_dim":64,"n_groups":8,"ssm_state_size":128,"conv_kernel":4,"use_conv_bias":true}`, 120.6, 0.001,
+		2 * 2 * 8 * 2 * 128},
+	"Gemma-4-31B": {`{"model_type":"gemma4","tie_word_embeddings":true,"text_config":{"model_type":"gemma4_text",
+		"rms_norm_eps":1e-6,"hidden_activation":"gelu_pytorch_tanh","num_hidden_layers":60,"hidden_size":5376,
+		"num_attention_heads":32,"num_key_value_heads":16,"head_dim":256,"num_global_key_value_heads":4,
+		"global_head_dim":512,"attention_k_eq_v":true,"intermediate_size":21504,"vocab_size":262144,
+		"layer_types":[` + list(10, list(5, `"sliding_attention"`)+`,"full_attention"`) + `]}}`, 30.7, 0.005,
+		2 * 2 * 10 * 4 * 512},
+	"MiMo-V2-Flash": {`{"model_type":"mimo_v2_flash","layernorm_epsilon":1e-5,"hidden_act":"silu",
+		"num_hidden_layers":48,"hidden_size":4096,"num_attention_heads":64,"num_key_value_heads":4,"head_dim":192,
+		"v_head_dim":128,"intermediate_size":16384,"vocab_size":152576,"swa_num_attention_heads":64,
+		"swa_num_key_value_heads":8,"swa_head_dim":192,"swa_v_head_dim":128,
+		"hybrid_layer_pattern":[0,1,1,1,1,` + list(7, "0,1,1,1,1,1") + `,0],"moe_layer_freq":[0,` + list(47, "1") + `],
+		"moe_intermediate_size":2048,"n_routed_experts":256,"num_experts_per_tok":8,"topk_method":"noaux_tc"}`, 309,
+		0.005, 2 * 9 * 4 * (192 + 128)},
+	"Step-3.5-Flash": {`{"model_type":"step3p5","num_hidden_layers":45,"hidden_size":4096,"num_attention_heads":64,
+		"num_key_value_heads":8,"head_dim":128,"vocab_size":128896,"intermediate_size":11264,
+		"layer_types":[` + list(11, `"full_attention","sliding_attention","sliding_attention","sliding_attention"`) + `,
+		"full_attention"],"first_k_dense_replace":3,"num_experts":288,"num_experts_per_tok":8,
+		"moe_intermediate_size":1280,"share_expert_dim":1280,"n_shared_experts":1}`, 196, 0.01,
+		2 * 2 * 12 * 8 * 128},
+	"Qwen3-VL-4B": {`{"model_type":"qwen3_vl","tie_word_embeddings":true,
+		"text_config":{"model_type":"qwen3_vl_text",` + common + `
+		"num_hidden_layers":36,"hidden_size":2560,"num_attention_heads":32,"num_key_value_heads":8,"head_dim":128,
+		"intermediate_size":9728,"vocab_size":151936}}`, 4.02, 0.005, 2 * 2 * 36 * 8 * 128},
+}
+
 func TestShapesByStructure(t *testing.T) {
-	const common = `"rms_norm_eps":1e-5,"hidden_act":"silu",`
-	for name, c := range map[string]struct {
-		config  string
-		total   float64 // published, in billions
-		within  float64
-		kvBytes float64 // of a token, by hand: BF16, and FP8 keys with a scale of an indexer
-	}{
-		"MiniMax-M2.5": {`{"model_type":"minimax_m2",` + common + `"num_hidden_layers":62,"hidden_size":3072,
-			"num_attention_heads":48,
-			"num_key_value_heads":8,"head_dim":128,"intermediate_size":1536,"vocab_size":200064,
-			"num_experts_per_tok":8,
-			"num_local_experts":256,"use_routing_bias":true}`, 229, 0.01, 2 * 2 * 62 * 8 * 128},
-		"GLM-5": {`{"model_type":"glm_moe_dsa",` + common + `"num_hidden_layers":78,"hidden_size":6144,
-			"num_attention_heads":64,
-			"num_key_value_heads":64,"intermediate_size":12288,"vocab_size":154880,"first_k_dense_replace":3,
-			"moe_layer_freq":1,
-			"n_routed_experts":256,"n_shared_experts":1,"num_experts_per_tok":8,"moe_intermediate_size":2048,
-			"topk_method":"noaux_tc",
-			"kv_lora_rank":512,"q_lora_rank":2048,"qk_nope_head_dim":192,"qk_rope_head_dim":64,"v_head_dim":256,
-			"index_n_heads":32,"index_head_dim":128}`, 744, 0.005, 78 * (2*(512+64) + 128 + 4)},
-		"gpt-oss-20b": {`{"model_type":"gpt_oss",` + common + `"num_hidden_layers":24,"hidden_size":2880,
-			"num_attention_heads":64,
-			"num_key_value_heads":8,"head_dim":64,"intermediate_size":2880,"vocab_size":201088,"num_local_experts":32,
-			"num_experts_per_tok":4,"attention_bias":true,"sliding_window":128,
-			"quantization_config":{"quant_method":"mxfp4"},
-			"layer_types":["sliding_attention","full_attention","sliding_attention","full_attention",
-			"sliding_attention",
-			"full_attention","sliding_attention","full_attention","sliding_attention","full_attention",
-			"sliding_attention",
-			"full_attention","sliding_attention","full_attention","sliding_attention","full_attention",
-			"sliding_attention",
-			"full_attention","sliding_attention","full_attention","sliding_attention","full_attention",
-			"sliding_attention",
-			"full_attention"]}`, 20.9, 0.002, 2 * 2 * 12 * 8 * 64},
-		"Llama-4-Maverick": {`{"model_type":"llama4",
-			"text_config":{"model_type":"llama4_text",` + common + `"num_hidden_layers":48,
-			"hidden_size":5120,"num_attention_heads":40,"num_key_value_heads":8,"head_dim":128,
-			"intermediate_size":8192,
-			"intermediate_size_mlp":16384,"vocab_size":202048,"num_local_experts":128,"num_experts_per_tok":1,
-			"interleave_moe_layer_step":2}}`, 400.7, 0.005, 2 * 2 * 48 * 8 * 128},
-		"Qwen3-VL-4B": {`{"model_type":"qwen3_vl","tie_word_embeddings":true,
-			"text_config":{"model_type":"qwen3_vl_text",` + common + `
-			"num_hidden_layers":36,"hidden_size":2560,"num_attention_heads":32,"num_key_value_heads":8,"head_dim":128,
-			"intermediate_size":9728,"vocab_size":151936}}`, 4.02, 0.005, 2 * 2 * 36 * 8 * 128},
-	} {
+	for name, c := range shapesByStructure {
 		m, err := ReadModel(strings.NewReader(c.config))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -246,24 +298,56 @@ func TestShapesByStructure(t *testing.T) {
 	}
 }
 
+// list is a text so many times, with commas between.
+func list(times int, text string) string {
+	return strings.TrimSuffix(strings.Repeat(text+",", times), ",")
+}
+
+// A state is what its dimensions make of it: of each of 48 layers of Qwen3.5-27B 48 matrices of 128 by 128 in 32 bits,
+// and of the three tokens before the last the 10,240 values that a convolution takes, in 16 bits.
+func TestStateOfASequence(t *testing.T) {
+	m, err := ReadModel(strings.NewReader(`{"model_type":"x","rms_norm_eps":1,"hidden_act":"silu",
+		"num_hidden_layers":64,"hidden_size":5120,"num_attention_heads":24,"num_key_value_heads":4,"head_dim":256,"intermediate_size":17408,
+		"vocab_size":248320,"full_attention_interval":4,"linear_conv_kernel_dim":4,"linear_key_head_dim":128,
+		"linear_num_key_heads":16,"linear_num_value_heads":48,"linear_value_head_dim":128,
+		"mamba_ssm_dtype":"float32"}`))
+	if want := 48.0 * (48*128*128*4 + 10240*3*2); err != nil || m.StateBytes() != want {
+		t.Errorf("%.0f bytes, %v, want %.0f", m.StateBytes(), err, want)
+	}
+	g, err := FindGPU("h200")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := Setup{Model: m, GPU: g, TP: 2, DType: "bf16", KVDType: "auto", Efficiency: 1, Utilization: 0.9,
+		BatchTokens: 8192, Seqs: 64}
+	const says = "77.0 MB of state a sequence, as much as 2,349 tokens"
+	fits, err := s.Fit()
+	if err != nil || fits.State != m.StateBytes()/2 || !strings.Contains(fits.String(), says) {
+		t.Errorf("%v, %v", &fits, err)
+	}
+}
+
 // A structure that is not computed is named, with the flags that state its size.
 func TestShapesNotComputed(t *testing.T) {
 	const slides = `"rms_norm_eps":1,"hidden_act":"silu","num_hidden_layers":2,"hidden_size":8,"vocab_size":9,
 		"num_attention_heads":2,"num_key_value_heads":2,"intermediate_size":8,
 		"layer_types":["sliding_attention","sliding_attention"]`
 	for field, want := range map[string]string{
-		`"linear_num_key_heads":16`:           "linear attention or of a state space (linear_num_key_heads)",
-		`"mamba_num_heads":64`:                "state space (mamba_num_heads)",
-		`"compress_ratios":[128,4]`:           "compressed attention (compress_ratios)",
-		`"swa_head_dim":192`:                  "two shapes (swa_head_dim)",
-		`"num_kv_shared_layers":20`:           "share KV",
-		`"limit":Infinity,"ssm_state_size":9`: "(ssm_state_size)",
-		`"engram_layer_ids":[1,14]`:           "embeddings of their own",
-		`"attn_output_gate":true`:             "gates of attention",
-		slides:                                "every layer slides",
-		`"routed_expert_hidden_size":3584`:    "experts of another width",
+		`"linear_attn_config":{"a":1}`:                        "linear attention or of a state space of another kind",
+		`"mamba_d_state":16`:                                  "another kind (mamba_d_state)",
+		`"num_attention_heads":8,"swa_num_attention_heads":9`: "two numbers of heads",
+		`"hybrid_override_pattern":"M?"`:                      "kinds that are not computed here",
+		strings.Replace(slides, `["sliding_attention","sliding_attention"]`, `["linear_attention","linear_attention"],
+			"linear_num_key_heads":1,"linear_num_value_heads":1,"linear_key_head_dim":1,"linear_value_head_dim":1,
+			"linear_conv_kernel_dim":1`, 1): "no layer attends to every token",
+		`"compress_ratios":[128,4]`:        "compressed attention (compress_ratios)",
+		`"num_kv_shared_layers":20`:        "share KV",
+		`"engram_layer_ids":[1,14]`:        "embeddings of their own",
+		slides:                             "every layer slides",
+		`"routed_expert_hidden_size":3584`: "experts of another width",
 	} {
-		_, err := ReadModel(strings.NewReader(`{"model_type":"x",` + field + `}`))
+		_, err := ReadModel(strings.NewReader(`{"model_type":"x","rms_norm_eps":1,"hidden_act":"silu",
+			"num_key_value_heads":1,` + field + `}`))
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), inPlace) {
 			t.Errorf("%s: %v", field, err)
 		}

@@ -1,5 +1,7 @@
 package hardware
 
+import "cmp"
+
 // Params are the parameters of a model, by what a step does with them.
 type Params struct {
 	Total     float64
@@ -17,18 +19,19 @@ func (m *Model) Params() Params {
 	if !m.Tied {
 		p.Head = p.Embedding
 	}
-	dense, moe := float64(m.Layers-m.MoELayers), float64(m.MoELayers)
-	p.Rest = h + float64(m.Layers)*(m.attention()+2*h) + float64(m.Index.Layers)*m.indexer() +
-		dense*m.mlp(m.Intermediate)
+	moe := float64(m.MoELayers)
+	p.Rest = h + float64(m.blocks())*h + float64(m.keepers())*m.attention(m.Attention) +
+		float64(m.Sliding)*m.attention(m.window()) + float64(m.Recurrent.Layers)*m.Recurrent.Params +
+		float64(m.Index.Layers)*m.indexer() + float64(m.denseLayers())*m.mlp(m.Hidden, m.Intermediate)
 	if m.MoELayers > 0 {
 		e := &m.Experts
-		p.Expert = m.mlp(e.Intermediate)
-		each := h * float64(e.Routed) // the router
+		p.Expert = m.mlp(cmp.Or(e.Latent, m.Hidden), e.Intermediate)
+		each := h*float64(e.Routed) + 2*h*float64(e.Latent) // the router, and the ways to the experts and back
 		if e.RouterBias {
 			each += float64(e.Routed)
 		}
 		if e.Shared > 0 {
-			each += m.mlp(e.Shared)
+			each += m.mlp(m.Hidden, e.Shared)
 		}
 		if e.SharedGate {
 			each += h
@@ -39,8 +42,25 @@ func (m *Model) Params() Params {
 	return p
 }
 
+// blocks are the parts of all layers that each have a norm and add to the residual stream: attention or a state, and
+// an MLP.
+func (m *Model) blocks() int { return 2*m.Layers - m.MLPAlone - m.NoMLP }
+
+func (m *Model) denseLayers() int { return m.Layers - m.NoMLP - m.MoELayers }
+
+// window is the attention of layers that slide.
+func (m *Model) window() Attention {
+	if m.Window == (Attention{}) {
+		return m.Attention
+	}
+	return m.Window
+}
+
+// value is the width of a head's value.
+func (a *Attention) value() int { return cmp.Or(a.ValueDim, a.HeadDim) }
+
 // attention are the parameters of one layer's attention.
-func (m *Model) attention() float64 {
+func (m *Model) attention(a Attention) float64 {
 	h, heads := float64(m.Hidden), float64(m.Heads)
 	if l := &m.Latent; l.KV > 0 {
 		key, rope, kv := float64(l.NoPE+l.RoPE), float64(l.RoPE), float64(l.KV)
@@ -50,16 +70,23 @@ func (m *Model) attention() float64 {
 		}
 		return query + h*(kv+rope) + kv + kv*heads*float64(l.NoPE+l.Out) + heads*float64(l.Out)*h
 	}
-	q, kv := heads*float64(m.HeadDim), float64(m.KVHeads)*float64(m.HeadDim)
-	n := 2*h*q + 2*h*kv
+	query, key := heads*float64(a.HeadDim), float64(a.KVHeads)*float64(a.HeadDim)
+	out, value := heads*float64(a.value()), float64(a.KVHeads)*float64(a.value())
+	if a.Gated {
+		query *= 2
+	}
+	if a.KeyIsValue {
+		value = 0
+	}
+	n := h * (query + key + value + out)
 	if m.QKVBias {
-		n += q + 2*kv
+		n += query + key + value
 	}
 	if m.OutBias {
 		n += h
 	}
 	if m.QKNorm {
-		n += 2 * float64(m.HeadDim)
+		n += 2 * float64(a.HeadDim)
 	}
 	return n
 }
@@ -71,11 +98,15 @@ func (m *Model) indexer() float64 {
 	return float64(m.Latent.Query)*heads*dim + h*dim + 2*dim + h*heads
 }
 
-// mlp are the parameters of a gated MLP of this width.
-func (m *Model) mlp(width int) float64 {
-	n := 3 * float64(m.Hidden) * float64(width)
+// mlp are the parameters of an MLP of this width, from and to vectors of another one.
+func (m *Model) mlp(outer, width int) float64 {
+	matrices := 3.0
+	if m.Ungated {
+		matrices = 2
+	}
+	n := matrices * float64(outer) * float64(width)
 	if m.MLPBias {
-		n += 2*float64(width) + float64(m.Hidden)
+		n += (matrices-1)*float64(width) + float64(outer)
 	}
 	return n
 }
@@ -124,7 +155,10 @@ func (e *Experts) Different(tokens int) float64 {
 func (m *Model) KVValues() int { return m.kvValuesOn(1) }
 
 // keepers are the layers that keep every token.
-func (m *Model) keepers() int { return m.Layers - m.Sliding }
+func (m *Model) keepers() int { return m.Layers - m.Sliding - m.Recurrent.Layers - m.MLPAlone }
+
+// StateBytes are what recurrent layers keep of one sequence, whatever its length.
+func (m *Model) StateBytes() float64 { return float64(m.Recurrent.Layers) * m.Recurrent.State }
 
 // indexBytes are the bytes that indexers keep for one token: a key in FP8 and its scale, in each layer that has one.
 func (m *Model) indexBytes() float64 {
@@ -141,17 +175,18 @@ func (m *Model) kvValuesOn(tp int) int {
 	if m.Latent.KV > 0 {
 		return m.keepers() * (m.Latent.KV + m.Latent.RoPE)
 	}
-	return 2 * m.keepers() * ((m.KVHeads + tp - 1) / tp) * m.HeadDim
+	return m.keepers() * ((m.KVHeads + tp - 1) / tp) * (m.HeadDim + m.value())
 }
 
 // pairFLOPs are the operations by which one prompt token attends to one token, over all
-// layers and heads: a product with its key and one with its value. Of sparse attention they are those of the indexer,
+// layers and heads: a product with its key and one with its value. What recurrent layers compute is far less, and left
+// out of this bound. Of sparse attention they are those of the indexer,
 // which alone looks at every token.
 func (m *Model) pairFLOPs() float64 {
 	if m.Index.Layers > 0 {
 		return float64(m.Index.Layers) * float64(m.Index.Heads) * 2 * float64(m.Index.Dim)
 	}
-	each := 4 * float64(m.HeadDim)
+	each := 2 * float64(m.HeadDim+m.value())
 	if l := &m.Latent; l.KV > 0 {
 		each = 2 * float64(l.NoPE+l.RoPE+l.Out)
 	}

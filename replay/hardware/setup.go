@@ -123,6 +123,8 @@ type Memory struct {
 	KV       float64 `json:"kv_bytes"` // what is left; below 0 it does not fit
 	KVToken  float64 `json:"kv_bytes_per_token"`
 	KVTokens int     `json:"kv_tokens"` // that fit; of all GPUs, since each holds its share of every token
+	// State is what recurrent layers take of each sequence beside its KV, out of the same memory; 0 without them.
+	State float64 `json:"state_bytes_per_sequence,omitempty"`
 
 	BatchTokens int `json:"max_num_batched_tokens"` // most tokens of the step that Headroom is for
 	Seqs        int `json:"max_num_seqs"`           // most sequences of it
@@ -157,7 +159,7 @@ func (g *GPU) StepLimits() (tokens, seqs int) {
 func (s *Setup) activations() float64 {
 	m, tokens, tp := &s.Model, float64(s.BatchTokens), float64(s.TP)
 	width := float64(m.Experts.Shared)
-	if m.MoELayers < m.Layers {
+	if m.denseLayers() > 0 {
 		width = max(width, float64(m.Intermediate))
 	}
 	// Of each token the residual stream and what attention makes of it, some four times its
@@ -184,7 +186,7 @@ func (s *Setup) Memory() Memory {
 		out.Headroom = s.activations() + together
 	}
 	out.KV = out.Usable - out.Weights - out.Headroom
-	out.KVToken = s.kvBytesOn()
+	out.KVToken, out.State = s.kvBytesOn(), m.StateBytes()/tp
 	out.KVTokens = int(max(out.KV, 0) / out.KVToken)
 	return out
 }
@@ -194,10 +196,15 @@ func gb(bytes float64) string { return fmt.Sprintf("%.1f GB", bytes/1e9) }
 
 // String says how the memory is divided.
 func (m *Memory) String() string {
+	state := ""
+	if m.State > 0 {
+		state = fmt.Sprintf(" and %.1f MB of state a sequence, as much as %s tokens", m.State/1e6,
+			doc.Count(int64(m.State/m.KVToken)))
+	}
 	return fmt.Sprintf("of %s, %s may be used; weights take %s, a step of %s tokens and %s sequences some %s, KV has "+
-		"%s at %.1f kB a token",
+		"%s at %.1f kB a token%s",
 		gb(m.Total), gb(m.Usable), gb(m.Weights), doc.Count(int64(m.BatchTokens)), doc.Count(int64(m.Seqs)),
-		gb(m.Headroom), gb(max(m.KV, 0)), m.KVToken/1e3)
+		gb(m.Headroom), gb(max(m.KV, 0)), m.KVToken/1e3, state)
 }
 
 // Fit returns the memory, or as an error what is missing and what would fit: fewer
