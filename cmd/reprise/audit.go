@@ -125,13 +125,7 @@ func (f *auditFlags) audit(cmd *cobra.Command, path string, others []string) err
 		}
 	}
 	bar := cli.NewProgress(cmd)
-	c.Progress = func(check string, done, rounds int) {
-		if done == 0 {
-			bar.Start("check "+check, "rounds", int64(rounds))
-		} else {
-			bar.Set(int64(done))
-		}
-	}
+	c.Progress = func(check string, done, rounds int) { showCheck(bar, check, done, rounds) }
 	r, err := audit.Run(cmd.Context(), c, f.only)
 	bar.End()
 	if errors.Is(err, audit.ErrNoCheck) {
@@ -181,6 +175,13 @@ func (f *auditFlags) audit(cmd *cobra.Command, path string, others []string) err
 	}
 	cli.Warnf(cmd, "everybody on this machine may read %s now", path)
 	return nil
+}
+
+func showCheck(bar *cli.Progress, check string, done, rounds int) {
+	if done == 0 {
+		bar.Start("check "+check, "rounds", int64(rounds))
+	}
+	bar.Set(int64(done))
 }
 
 // check refuses what has no meaning together.

@@ -1,8 +1,6 @@
 package main
 
 import (
-	crand "crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
@@ -348,9 +346,7 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 		if err == nil {
 			meta.Source, err = publishedDigest(cmd.Context(), files, src.Info())
 		}
-		id := make([]byte, 16) // a random one, so that whatever is made of this trace is known for it
-		crand.Read(id)
-		meta.Captures = hex.EncodeToString(id)
+		meta.Captures = randomID() // so that whatever is made of this trace is known for it
 		return meta, err
 	}
 	var says []string

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	crand "crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -70,9 +69,7 @@ const fewArrivals = 16
 
 // countRelease is the entry of a release of a trace, before that begins.
 func countRelease(f *flags.Release, t *trace.Trace) (dp.Release, error) {
-	id := make([]byte, 16)
-	crand.Read(id)
-	r := dp.Release{ID: hex.EncodeToString(id), Tier: f.Tier, Release: "begun",
+	r := dp.Release{ID: randomID(), Tier: f.Tier, Release: "begun",
 		Time:   time.Now().UTC().Truncate(time.Second),
 		Source: dp.Source{Digest: t.Meta.Digest, People: dp.NewPeople(f.Unit, f.Population)}, Budget: f.Budget,
 		Mechanism: dp.Gaussian}

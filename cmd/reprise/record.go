@@ -1,7 +1,6 @@
 package main
 
 import (
-	"crypto/rand"
 	"crypto/sha256"
 	"crypto/tls"
 	"encoding/hex"
@@ -273,9 +272,7 @@ type recorder struct {
 // start makes the writer, and the proxy whose entries become rows in it.
 func (r *recorder) start(cmd *cobra.Command, f *recordFlags, o record.Options, p anonymize.Policy,
 	key *anonymize.SharedKey) error {
-	id := make([]byte, 16)
-	rand.Read(id)
-	meta := recording.Meta{CaptureID: hex.EncodeToString(id), Begin: r.begin, BlockSize: p.BlockSize,
+	meta := recording.Meta{CaptureID: randomID(), Begin: r.begin, BlockSize: p.BlockSize,
 		Tokenizer: p.Tokenizer.Name(),
 		Template:  p.Template.Name, KeepModel: p.KeepModel, Share: o.Share}
 	settings := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%d\n%v\n", meta.Tokenizer, meta.Template,

@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/hex"
 	"errors"
 	"io"
 	"net/http"
@@ -48,9 +46,7 @@ func (f *recordFlags) serveAdmin(ctx context.Context, cmd *cobra.Command, r *rec
 		return cli.Usagef("--set admin-token-env: variable %s is empty", f.adminTokenEnv)
 	}
 	if token == "" {
-		drawn := make([]byte, 16)
-		rand.Read(drawn)
-		token = hex.EncodeToString(drawn)
+		token = randomID()
 		name := filepath.Join(f.out, "admin-token")
 		if err := trace.WriteFile(name, 0o600, func(w io.Writer) error {
 			_, err := io.WriteString(w, token+"\n")

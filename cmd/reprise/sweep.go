@@ -374,8 +374,8 @@ func estimate(cmd *cobra.Command, s *bench.Sweep) error {
 			if s.Confirm && s.Precision == 0 {
 				ends = fmt.Sprintf("; then come runs that confirm the highest load, --sustain %v", s.Sustain)
 			}
-			cli.Notef(cmd, "estimate: at most %v for the first level (--set from=LOAD begins elsewhere); how many follow is "+
-				"found by the answers, often 8 to 12, of %v each at least%s", first.Round(time.Second),
+			cli.Notef(cmd, "estimate: at most %v for the first level (--set from=LOAD begins elsewhere); how many "+
+				"follow is found by the answers, often 8 to 12, of %v each at least%s", first.Round(time.Second),
 				least.Round(time.Second), ends)
 		}
 		return err
@@ -395,12 +395,12 @@ func sayLevel(cmd *cobra.Command, l *bench.Level) {
 			doc.OrDash(l.TTFTDue.P99, doc.Number))
 		return
 	}
-	why := ""
-	if l.Why != "" {
-		why = ": " + l.Why
+	if l.NotHeld() {
+		cli.Notef(cmd, "%s: %s: %s", l.Name, l.Outcome, l.Why)
+		return
 	}
-	cli.Notef(cmd, "%s: %s, TTFT p50 %s, p99 %s ms%s", l.Name, l.Outcome, doc.OrDash(l.TTFTDue.P50, doc.Number),
-		doc.OrDash(l.TTFTDue.P99, doc.Number), why)
+	cli.Notef(cmd, "%s: %s, TTFT p50 %s, p99 %s ms", l.Name, l.Outcome, doc.OrDash(l.TTFTDue.P50, doc.Number),
+		doc.OrDash(l.TTFTDue.P99, doc.Number))
 }
 
 // sayEstimate says before several runs how long they send, and what ends them sooner.

@@ -306,7 +306,7 @@ func TestSweepSaysWhatComes(t *testing.T) {
 			"which takes longer than --level-duration 100ms)",
 		"--rates 80 --level-duration 100ms --warmup 0 --no-confirm --clause p99~ttft~<=~9s": "100 measured, which p99 ttft <= 9s takes, longer than --level-duration 100ms: --level-requests allows fewer)",
 		"--adaptive --set from=0.03 --level-duration 100ms --level-requests 0 --warmup 0 --no-confirm --clause " +
-			"max~ttft~<=~1ns": "estimate: at most 0s for the first level; how many follow",
+			"max~ttft~<=~1ns": "estimate: at most 0s for the first level (--set from=LOAD begins elsewhere); how many follow",
 		"--concurrencies 2 --level-duration 300ms --warmup 0 --no-confirm": "level 2 in flight: about 0s (a warm-up of 0, --warmup; --level-duration 300ms measured)",
 		"--rates 40 --level-duration 500ms --warmup 0 --sustain 600ms":     "sustaining 40 req/s: ",
 	} {

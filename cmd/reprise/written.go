@@ -1,6 +1,8 @@
 package main
 
 import (
+	"crypto/rand"
+	"encoding/hex"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -119,4 +121,11 @@ func outputName(path string) string {
 		return "stdout"
 	}
 	return path
+}
+
+// randomID is a name that nothing else has, of 32 hexadecimal digits.
+func randomID() string {
+	id := make([]byte, 16)
+	rand.Read(id)
+	return hex.EncodeToString(id)
 }

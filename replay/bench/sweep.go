@@ -187,7 +187,7 @@ func (s *Sweep) confirm(ctx context.Context, r *SweepResult, held *Level, estima
 		err = s.approach(ctx, r, s.Ladder.candidates(estimate, held.Load))
 		if err != nil || r.Highest.Load != nil || r.Levels[len(r.Levels)-1].Outcome != outcomeUntrusted ||
 			slices.ContainsFunc(r.Levels, func(l Level) bool {
-				return l.Role != roleLevel && l.notHeld() && l.Load <= level.Load
+				return l.Role != roleLevel && l.NotHeld() && l.Load <= level.Load
 			}) {
 			return err
 		}

@@ -154,8 +154,8 @@ func (l *Level) judgeSteady(closed bool) {
 // note adds a sentence on how far the level can be trusted.
 func (l *Level) note(says string) { l.Note = strings.TrimPrefix(l.Note+"; "+says, "; ") }
 
-// notHeld tells whether a level shows a load to be too high.
-func (l *Level) notHeld() bool { return l.Outcome == outcomeFails || l.Outcome == outcomeSaturated }
+// NotHeld tells whether a level shows a load to be too high; Why says how.
+func (l *Level) NotHeld() bool { return l.Outcome == outcomeFails || l.Outcome == outcomeSaturated }
 
 // countsThough tells whether the client read late at a level that counts all the same.
 func (l *Level) countsThough() bool {

@@ -321,8 +321,7 @@ func interpolate(lo, hi float64, holds, fails *report.ContractResult) float64 {
 func (h *Highest) interval(levels []Level) {
 	h.Low, h.High = nil, nil
 	for i := range levels {
-		if l := &levels[i]; (l.Outcome == outcomeFails || l.Outcome == outcomeSaturated) && l.Sure &&
-			(h.High == nil || l.Load < *h.High) {
+		if l := &levels[i]; l.NotHeld() && l.Sure && (h.High == nil || l.Load < *h.High) {
 			h.High = &l.Load
 		}
 	}

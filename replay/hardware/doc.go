@@ -6,6 +6,7 @@
 // latency of a network. Nothing measured is faster.
 //
 //   - model.go: a config.json of Hugging Face into a [Model]
+//   - recurrent.go: layers that keep a state, and lists of what each layer is
 //   - params.go: parameters, and bytes of KV for a token
 //   - gpus.go: the data sheets, each row with its source
 //   - setup.go: a [Setup] of both; the memory of a GPU and what does not fit
