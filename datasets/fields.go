@@ -27,7 +27,7 @@ func ReadFields(format string, mapped []string) (fields []SourceField, ok bool) 
 			continue
 		}
 		for _, name := range mapped {
-			if !f.mapped && !f.adds || !slices.ContainsFunc(targets, func(t target) bool { return t.name == name }) {
+			if !(Mapping{name: nil}).fits(f) || !slices.ContainsFunc(targets, func(t target) bool { return t.name == name }) {
 				return nil, false
 			}
 		}
@@ -47,7 +47,7 @@ func (f Format) fields(mapped []string) []SourceField {
 		out = mappedFields(over.over(f.base()), nil)
 		out = slices.DeleteFunc(out, func(r SourceField) bool { return len(r.Paths) == 0 })
 	}
-	if mapped == nil || f.adds || f.base != nil && !over.has("output") {
+	if mapped == nil || f.adds || f.labels || f.base != nil && !over.has("output") {
 		out = append(out, f.reads...)
 	}
 	for _, t := range targets {

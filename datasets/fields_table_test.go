@@ -49,7 +49,7 @@ func TestReadFields(t *testing.T) {
 	for _, bad := range []struct {
 		format string
 		mapped []string
-	}{{"zebra", nil}, {"mooncake", []string{"user"}}, {"jsonl", []string{"customer_id"}}} {
+	}{{"zebra", nil}, {"sharegpt", []string{"user"}}, {"jsonl", []string{"customer_id"}}} {
 		if _, ok := ReadFields(bad.format, bad.mapped); ok {
 			t.Errorf("%+v is known", bad)
 		}

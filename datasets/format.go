@@ -25,6 +25,7 @@ type Format struct {
 	csv    bool                          // has columns, whose delimiter may be told
 	mapped bool                          // takes a Mapping
 	adds   bool                          // takes one that adds to it, see [Mapping.adds]
+	labels bool                          // takes one of [labels] beside its own fields
 	sized  bool                          // leaves the size of its blocks open, so that one may be told
 	rows   bool                          // leaves open what a row holds of its session
 	pool   bool                          // describes clients; a part of them is expanded to requests

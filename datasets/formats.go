@@ -107,7 +107,7 @@ func openParquet(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, 
 		return nil, err
 	}
 	kind := kindOf(p)
-	if o.Map != nil && (kind == nil || !kind.format.adds || !o.Map.adds()) {
+	if o.Map != nil && (kind == nil || !o.Map.fits(kind.format)) {
 		return openMappedParquet(p, o.Map, o, s)
 	}
 	if kind != nil {
@@ -217,9 +217,11 @@ func (o *Options) checkFor(f Format) (err error) {
 		err = fault.Usage("%s is no CSV, to which --decimal applies", f.Name)
 	case o.Delimiter != "" && !f.csv:
 		err = fault.Usage("%s is no CSV, to which --delimiter applies", f.Name)
-	case o.Map != nil && !f.mapped && !(f.adds && o.Map.adds()):
-		err = fault.Usage("%s has fixed fields: --map is for jsonl, csv, parquet and openai-log, and adds a session, "+
-			"a user or the like to formats that are a file (docs/formats.md)", f.Name)
+	case o.Map != nil && !o.Map.fits(f) && f.labels:
+		err = fault.Usage("%s has fields of its own for all but %s, which --map can add", f.Name,
+			strings.Join(labels, ", "))
+	case o.Map != nil && !o.Map.fits(f):
+		err = fault.Usage("%s has fixed fields, to which --map adds nothing", f.Name)
 	case o.Map == nil && f.mapped && f.detect == nil:
 		err = fault.Usage("%s needs --map, which reprise import --inspect proposes; targets: %s", f.Name, targetNames())
 	case o.CachedInInput != "" && o.CachedInInput != "yes" && o.CachedInInput != "no":

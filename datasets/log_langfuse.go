@@ -102,9 +102,9 @@ func langfuseFormat() Format {
 		About: "Langfuse: a downloaded trace, answers of its API, and exports as CSV, Parquet, a JSON array " +
 			"or JSON lines",
 		Example: `{"id":"o1","trace_id":"t1","type":"GENERATION","start_time":"2026-01-02 03:04:05.678901","end_time":"2026-01-02 03:04:07.1","usage_details":{"input":120,"output":40}}`,
-		dated:   true,
-		detect:  func(head *sniff.Sample) bool { return detect(head) || columns(head) || camel(head) },
-		open:    rowsOpener(openLangfuse).file,
+		dated:   true, labels: true,
+		detect: func(head *sniff.Sample) bool { return detect(head) || columns(head) || camel(head) },
+		open:   rowsOpener(openLangfuse).file,
 	}
 }
 

@@ -95,7 +95,7 @@ func otelFormat() Format {
 			"lines, Parquet",
 		Example: `{"name":"chat m","start_time":"2026-01-02T03:04:05Z","end_time":"2026-01-02T03:04:07Z",` +
 			`"attributes":{"gen_ai.usage.input_tokens":120,"gen_ai.usage.output_tokens":40}}`,
-		timed: true,
+		timed: true, labels: true,
 		detect: sniff.Objects(func(has func(string) bool) bool {
 			return has("resourceSpans") || has("scopeSpans") || has("spans") || hasOpenInference(has) ||
 				has("attributes") && has("name") && (has("start_time") || has("startTimeUnixNano") || has("startTime"))

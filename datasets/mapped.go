@@ -77,7 +77,7 @@ const (
 // to find the unit of the times.
 func newMappedDecoder(in, first row.Reader, m Mapping, o Options, s *Source) (*mappedDecoder, error) {
 	d := &mappedDecoder{rows: in, clock: o.clock(), times: m["time"], sessions: map[string]lastTurn{}, s: s}
-	if o.Bodies {
+	if m = s.added.over(m); o.Bodies {
 		d.bodies = m[bodyAt]
 	}
 	d.fields, d.given = m.withErrors().fields(), o.Map["input_tokens"] != nil

@@ -107,6 +107,17 @@ func (m Mapping) adds() bool {
 	return m != nil && m["messages"] == nil && m["prompt"] == nil && m["input_tokens"] == nil
 }
 
+// labels are targets that say whose a request is and where it went, and change nothing else of it: they can be added to
+// a format that has a meaning of its own for all others.
+var labels = []string{"user", "model", "adapter", "class", "replica"}
+
+// fits reports whether a mapping may go with a format.
+func (m Mapping) fits(f Format) bool {
+	isLabel := func(name string) bool { return slices.Contains(labels, name) }
+	return f.mapped || f.adds && m.adds() || f.labels && !slices.ContainsFunc(slices.Collect(maps.Keys(m)),
+		func(name string) bool { return !isLabel(name) })
+}
+
 // dotted returns m with its paths as lookup takes them.
 func (m Mapping) dotted() Mapping {
 	out := maps.Clone(m)

@@ -121,6 +121,7 @@ type Source struct {
 	spans   knownSpans
 	fields  *row.Fields   // of the format; nil before that is known
 	mapped  []string      // targets whose fields a mapping named
+	added   Mapping       // beside the fields of a format that takes labels
 	pending []trace.Entry // entries of a record that did not fit the batch
 	err     error
 	ids     sourceIDs
@@ -133,6 +134,9 @@ type Source struct {
 func (s *Source) readAs(f Format, o Options) {
 	s.info.Format = f.Name
 	s.fields, s.mapped = newFieldCounter(f, o.Map)
+	if s.added = nil; f.labels {
+		s.added = o.Map.dotted()
+	}
 	if o.Bodies {
 		for _, path := range f.bodies {
 			s.fields.KnowMapped(path)

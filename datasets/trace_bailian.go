@@ -46,7 +46,7 @@ func bailianFormat() Format {
 			fieldAt("turn", "turn", "")),
 		About:   "Qwen-Bailian traces: JSON lines of times, lengths, turns and ids of 16-token prefix blocks",
 		Example: `{"chat_id":159,"parent_chat_id":-1,"timestamp":61.114,"input_length":21,"output_length":132,"type":"text","turn":1,"hash_ids":[1089,1090]}`,
-		timed:   true,
+		timed:   true, labels: true,
 		detect: sniff.Lines(func(has func(string) bool) bool {
 			return has("chat_id") && has("timestamp") && has("input_length") && has("hash_ids")
 		}),

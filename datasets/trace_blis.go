@@ -75,6 +75,7 @@ func blisFormat() Format {
 			"text_tokens,image_tokens,audio_tokens,video_tokens,reason_ratio,model,deadline_us,server_input_tokens," +
 			"arrival_time_us,send_time_us,first_chunk_time_us,last_chunk_time_us,num_chunks,status,error_message,finish_reason\n" +
 			"0,c0,t0,standard,s0,0,g0,1024,true,276,40,276,0,0,0,0,m,0,0,1500,1600,91600,991600,12,ok,,stop",
+		labels: true,
 		detect: func(head *sniff.Sample) bool {
 			columns, err := csv.NewReader(bytes.NewReader(head.Bytes)).Read()
 			return err == nil && slices.Contains(columns, "arrival_time_us") &&

@@ -95,7 +95,7 @@ func dynamoFormat() Format {
 		reads:   append(mappedFields(dynamoFields, nil), dialectReads...),
 		About:   "Mooncake rows with sessions and delays, as in Dynamo and AIPerf; mooncake-delta with --rows delta",
 		Example: `{"session_id":"s1","timestamp":12.5,"input_length":1150,"output_length":500,"hash_ids":[0,1,2],"delay":0}`,
-		timed:   true, sized: true, rows: true,
+		timed:   true, sized: true, rows: true, labels: true,
 		// Rows of lengths that have a field of the dialects, or no ids, are told from
 		// those of the release.
 		detect: sniff.Rows(func(keys []string) bool {
@@ -124,7 +124,7 @@ func aiperfFormat() Format {
 			dialectReads, turnReads),
 		About:   "AIPerf mooncake_trace rows with text: text_input, messages or payload",
 		Example: `{"timestamp":0,"text_input":"Hello","output_length":40}`,
-		timed:   true, sized: true, rows: true,
+		timed:   true, sized: true, rows: true, labels: true,
 		// Rows of text are told from the logs of gateways, which have messages and
 		// payloads as well, by fields that only AIPerf has, or by a payload among no
 		// others.

@@ -72,6 +72,7 @@ func dynamoRequestsFormat() Format {
 		Example: `{"schema":"dynamo.request.trace.v1","event_type":"request_end","event_time_unix_ms":1777312801000,"request":{"request_id":"q1","output_tokens":16,` +
 			`"request_received_ms":1777312800000,"replay":{"trace_block_size":64,"input_length":128,"input_sequence_hashes":[14879255164371896291,274632075616497421]}}}`,
 		Tried:  "2 traces of Dynamo 1.6.0 with mocked workers: 86 requests",
+		labels: true,
 		detect: detectDynamoRequests,
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
 			all, first := row.JSONInputs(in, head, s.fields)

@@ -54,7 +54,7 @@ func mooncakeFormat() Format {
 		reads:   mappedFields(mooncakeFields, nil),
 		About:   "Mooncake FAST'25 traces: JSON lines of times, lengths and ids of 512-token prefix blocks",
 		Example: `{"timestamp": 27482, "input_length": 1150, "output_length": 500, "hash_ids": [0, 1, 2]}`,
-		timed:   true, sized: true,
+		timed:   true, sized: true, adds: true, labels: true,
 		detect: sniff.Lines(func(has func(string) bool) bool {
 			return has("timestamp") && has("input_length") && has("hash_ids")
 		}),

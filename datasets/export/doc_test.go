@@ -61,8 +61,8 @@ To import it:
     -o requests.parquet
 ~~~
 
-An import names the fields that it did not read, but for a release, and ~--map user=metadata.team~ adds one: to openai-log,
-and to formats that are declared as below.
+An import names unread fields, but for a release. ~--map user=metadata.team~ adds any to openai-log, mooncake and formats
+declared below; user, model, adapter, class or replica to most.
 
 | ~--map~ target | what it is |
 |---|---|
