@@ -116,7 +116,7 @@ func TestRunOtherTokenizer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "problem: the server does not count as cl100k_base does: -36.2 % for Chinese and Japanese. Prompts would not have the lengths of the workload: give --tokenizer o200k_base, which counts as the server does"
+	want := "problem: the server counts 36.2 % fewer tokens than cl100k_base for Chinese and Japanese. Prompts would not have the lengths of the workload: give --tokenizer o200k_base, which counts as the server does"
 	if got := r.said("Tokenizer"); got != want || r.Problems() != 1 {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
@@ -199,7 +199,7 @@ func TestFindings(t *testing.T) {
 		"Prefix cache": "note: off (--enable-prefix-caching), stated: every prompt is computed whole",
 		"Cached tokens": "note: not reported, so that hits come from the server's metrics alone: start it with " +
 			"--enable-prompt-tokens-details",
-		"Tokenizer": "note: the server does not count as o200k_base (taken, since none was named) does: +220 % " +
+		"Tokenizer": "note: the server counts 220 % more tokens than o200k_base (taken, since none was named) " +
 			"for digits. A replay then makes prompts of words that the server counts as one token each. For a " +
 			"corpus, name its own with --tokenizer, as the path of its tokenizer.json or, when it is in " +
 			"Hugging Face's cache, as Qwen/Qwen3-8B",

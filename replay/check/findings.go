@@ -264,8 +264,8 @@ func (t *Tokens) findings(add list, model string) {
 			level, so = Note, "A replay then makes prompts of words that the server counts as one token each. For a "+
 				"corpus, "
 		}
-		add("Tokenizer", level, "the server does not count as %s does: %s%s for %s. %s%s", name,
-			map[bool]string{true: "+"}[off > 0], doc.Percent(off), kind, so, next)
+		add("Tokenizer", level, "the server counts %s %s tokens than %s for %s. %s%s", doc.Percent(math.Abs(off)),
+			map[bool]string{true: "more", false: "fewer"}[off > 0], name, kind, so, next)
 	}
 }
 

@@ -8,7 +8,7 @@
 //   - model.go: a config.json of Hugging Face into a [Model]
 //   - recurrent.go: layers that keep a state, and lists of what each layer is
 //   - params.go: parameters, and bytes of KV for a token
-//   - gpus.go: the data sheets, each row with its source
+//   - gpus.go: the data sheets of gpus.csv, each row with its source, and a file of one's own
 //   - setup.go: a [Setup] of both; the memory of a GPU and what does not fit
 //   - floor.go: the least time of each part of a step
 //

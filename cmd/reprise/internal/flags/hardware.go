@@ -33,7 +33,8 @@ func (f *Hardware) Register(fl *pflag.FlagSet) {
 	everyday.StringVar(&f.ModelConfig, "model-config", "",
 		"`config.json` of a model as Hugging Face publishes it: an engine that is as fast as --hardware "+
 			"allows, a bound")
-	everyday.StringVar(&f.gpu, "hardware", "", "GPU of that engine: "+strings.Join(gpuNames(), ", "))
+	everyday.StringVar(&f.gpu, "hardware", "", "GPU of that engine: "+strings.Join(gpuNames(), ", ")+
+		"; or `mine.csv` with the data sheet of another, mine.csv:NAME one of several")
 	everyday.IntVar(&f.setup.TP, "tp", 1, "GPUs that share each layer (tensor parallelism)")
 	everyday.StringVar(&f.setup.DType, "dtype", "", "type of the weights: "+strings.Join(hardware.DTypes(), ", ")+
 		"; by default as the config says, else bf16")
@@ -69,7 +70,7 @@ func (f *Hardware) Setup() (hardware.Setup, error) {
 	s := f.setup
 	s.Efficiency = cmp.Or(s.Efficiency, 1)
 	var err error
-	if s.GPU, err = hardware.FindGPU(f.gpu); err != nil {
+	if s.GPU, err = findGPU(f.gpu); err != nil {
 		return s, cli.Usagef("--hardware: %v", err)
 	}
 	s.BatchTokens, s.Seqs = s.GPU.StepLimits()
@@ -164,12 +165,36 @@ func rooflinePreset(name string, like engine.Config) (engine.Preset, error) {
 // ParseGPUs reads a GPU of the table of data sheets and how many there are, such as h100 or
 // 8xh100.
 func ParseGPUs(text string) (n int, gpu hardware.GPU, err error) {
-	n, name := 1, strings.ToLower(text)
-	if count, of, has := strings.Cut(name, "x"); has {
+	n, name := 1, text
+	if count, of, has := strings.Cut(strings.ToLower(name), "x"); has {
 		if many, err := strconv.Atoi(count); err == nil {
-			n, name = many, of
+			n, name = many, name[len(name)-len(of):]
 		}
 	}
-	gpu, err = hardware.FindGPU(name)
+	gpu, err = findGPU(name)
 	return n, gpu, err
+}
+
+// findGPU is a GPU of the data sheets, or of a CSV file: mine.csv, or mine.csv:NAME.
+func findGPU(text string) (hardware.GPU, error) {
+	const ext = ".csv"
+	path, name, found := strings.Cut(text, ext)
+	if !found {
+		return hardware.FindGPU(text)
+	}
+	path += ext
+	in, err := objectstore.Open(path)
+	if err != nil {
+		return hardware.GPU{}, err
+	}
+	defer in.Close()
+	all, err := hardware.ReadGPUs(in)
+	if err != nil {
+		return hardware.GPU{}, fmt.Errorf("%s: %w", path, err)
+	}
+	gpu, err := hardware.FindIn(all, strings.TrimPrefix(name, ":"))
+	if err != nil {
+		err = fmt.Errorf("%s: %w", path, err)
+	}
+	return gpu, err
 }
