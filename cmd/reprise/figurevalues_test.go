@@ -45,6 +45,7 @@ func judgedRun() (run result.Run, rows []result.Result, metrics []result.Metric)
 				*r.Output += r.EventTokens[k] - 1
 			}
 			r.WantOutput = r.Output
+			r.FirstContentNS = trace.Ptr(*r.FirstTokenNS + r.GapsNS[0]) // the first event was reasoning
 		}
 		r.Session, r.Turn, r.Parents = trace.Ptr(i%300), trace.Ptr(int32(i/300)), nil
 		if i >= 300 {
@@ -101,6 +102,7 @@ func byHand(rows []result.Result, metrics []result.Metric) judgedBy {
 		}
 		cached, prompt, output = cached+float64(*r.Cached), prompt+float64(*r.Input), output+float64(*r.Output)
 		add(figure.TTFT, *r.FirstTokenNS-r.DueNS)
+		add(figure.TTFO, *r.FirstContentNS-r.DueNS)
 		add(figure.E2E, *r.LastTokenNS-r.DueNS)
 		add(figure.Headers, *r.HeadersNS-r.DueNS)
 		tpot := float64(*r.LastTokenNS-*r.FirstTokenNS) / float64(*r.Output-1)
@@ -184,6 +186,7 @@ func (j *judgedBy) value(f figure.Figure) float64 {
 // empty, only a clause of a contract prints the figure.
 var printedAs = map[string]struct{ path, family string }{
 	"ttft":                           {"latency.from_due.ttft.*_ms", `ttft_seconds{origin="due",statistic="*"}`},
+	"ttfo":                           {"latency.from_due.ttfo.*_ms", `ttfo_seconds{origin="due",statistic="*"}`},
 	"e2e":                            {"latency.from_due.e2e.*_ms", `e2e_seconds{origin="due",statistic="*"}`},
 	"headers":                        {"latency.from_due.headers.*_ms", `headers_seconds{origin="due",statistic="*"}`},
 	"tpot":                           {"latency.tpot.*_ms", `tpot_seconds{statistic="*"}`},

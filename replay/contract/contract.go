@@ -96,7 +96,7 @@ func Of(o report.Options) *Contract {
 // Bounds of a contract: every clause with a scope keeps values of its own.
 const (
 	maxText    = 16 << 10
-	maxClauses = 64
+	maxClauses = 99
 )
 
 var contractBounds = strictyaml.Bounds{What: "a contract", Bytes: maxText}

@@ -114,6 +114,7 @@ func measuredOf(t *testing.T, s *report.Summary, c *report.ClauseResult) *float6
 	l := &s.Latency
 	stat := map[string]*report.Stat{
 		"from_sent.ttft": &l.FromSent.TTFT, "from_sent.e2e": &l.FromSent.E2E, "from_sent.headers": &l.FromSent.Headers,
+		"from_sent.ttfo": &l.FromSent.TTFO, "from_due.ttfo": &l.FromDue.TTFO,
 		"from_due.ttft": &l.FromDue.TTFT, "from_due.e2e": &l.FromDue.E2E, "from_due.headers": &l.FromDue.Headers,
 		"itl_chunk": &l.ITLChunk, "itl_token": &l.ITLToken, "tpot": &l.TPOT,
 	}[name]

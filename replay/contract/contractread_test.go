@@ -107,7 +107,7 @@ func TestContractFaults(t *testing.T) {
 		{"gpus: eight\n", "c.yaml:1:7: gpus: want a whole number from 1 to"},
 		{"price_per_gpu_hour: -2\n", "c.yaml:1:21: price_per_gpu_hour: want a number"},
 		{"price_per_gpu_hour: .inf\n", "c.yaml:1:21: price_per_gpu_hour: want a number"},
-		{list(strings.Repeat("  - p95 ttft <= 1s\n", 65)), "c.yaml:66:5: clauses: want 64 at most"},
+		{list(strings.Repeat("  - p95 ttft <= 1s\n", 100)), "c.yaml:101:5: clauses: want 99 at most"},
 	} {
 		_, err := Parse("c.yaml", []byte(c.in))
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) {

@@ -9,6 +9,11 @@ var (
 		Definition: "Time to first token: to the first event with generated content (content, reasoning, a tool " +
 			"call, text), not to a role, an empty delta, a progress report or a comment.",
 		Formula: "first_token − sent; first_token − due"}
+	TTFO = &Subject{Name: "ttfo", Label: "TTFO", Unit: Milliseconds, Better: Lower, Spread: true, Origin: true,
+		also: []string{"time_to_first_output_token", "answer_ttft"},
+		Definition: "Time to first output token, as AIPerf names it: to the first event with something else than " +
+			"reasoning. It is the TTFT where a model does not reason. An answer that is all reasoning has none.",
+		Formula: "first_content − sent; first_content − due"}
 	TPOT = &Subject{Name: "tpot", Label: "TPOT", Unit: Milliseconds, Better: Lower, Spread: true,
 		also:       []string{"time_per_output_token"},
 		Definition: "Time per output token after the first: one value for each request with two output tokens or more.",
@@ -114,7 +119,7 @@ var (
 
 // list has them in the order in which they are shown.
 var list = []*Subject{
-	TTFT, TPOT, ITL, TokenITL, E2E, Headers, SendLag,
+	TTFT, TTFO, TPOT, ITL, TokenITL, E2E, Headers, SendLag,
 	RequestRate, PromptRate, OutputRate, ErrorRate, Goodput, HitRatio, InFlight, TokenCost,
 	SessionTime, SessionServerTime, SessionSlowdown, SessionSuccess, SessionRate, SessionCost,
 	QueueTime, MaxRunning, MaxWaiting, MaxKVCacheUse, MaxGPUUse, MaxGPUMemory,

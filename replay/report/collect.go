@@ -78,7 +78,7 @@ type requestCounts struct {
 
 // latencies are those of the successful requests, and the send lag of all.
 type latencies struct {
-	headers, ttft, e2e      [origins]sample.Values
+	begun                   [][origins]sample.Values // as in the list [begun]
 	chunk, token, tpot, lag sample.Values
 	good                    [origins]int64
 	shared                  []int64 // gaps per token of one row
@@ -100,10 +100,11 @@ func newCollector(run result.Run, opts Options) *collector {
 	}
 	c.sessions.limit = sessionRequests
 	c.stalls = newStallMeter(run.Stalls, &opts)
-	for origin := range origins {
-		c.headers[origin].Limit = opts.Exact
-		c.ttft[origin].Limit = opts.Exact
-		c.e2e[origin].Limit = opts.Exact
+	c.latencies.begun = make([][origins]sample.Values, len(begun))
+	for i := range begun {
+		for origin := range origins {
+			c.latencies.begun[i][origin].Limit = opts.Exact
+		}
 	}
 	for _, s := range []*sample.Values{&c.chunk, &c.token, &c.tpot, &c.lag} {
 		s.Limit = opts.Exact
@@ -222,9 +223,9 @@ func (c *collector) addSending(r *result.Result) {
 func (c *collector) addLatency(r *result.Result, groups []*group) {
 	l := Derive(r)
 	for origin := range origins {
-		addSpan(&c.headers[origin], l.Headers[origin])
-		addSpan(&c.ttft[origin], l.TTFT[origin])
-		addSpan(&c.e2e[origin], l.E2E[origin])
+		for i, latency := range begun {
+			addSpan(&c.latencies.begun[i][origin], latency.spans(&l)[origin])
+		}
 		if l.Meets(&c.opts.SLO, origin) {
 			c.good[origin]++
 		}
@@ -420,10 +421,11 @@ func (c *collector) evidence(s *Summary, sessions *sessionFigures) *Evidence {
 		PromptEstimates: s.PromptEstimates(), OutputEstimates: s.OutputEstimates(), Sessions: sessions.judged,
 		SessionsPerS: sessions.out.PerS, SlowdownLacks: sessions.out.SlowdownLacks, Summary: s}
 
-	for origin := range origins {
-		all.latencies = append(all.latencies, keptLatency{Timing{figure.TTFT, origin}, &c.ttft[origin]},
-			keptLatency{Timing{figure.E2E, origin}, &c.e2e[origin]},
-			keptLatency{Timing{figure.Headers, origin}, &c.headers[origin]})
+	for i, latency := range begun {
+		for origin := range origins {
+			all.latencies = append(all.latencies,
+				keptLatency{Timing{latency.of, origin}, &c.latencies.begun[i][origin]})
+		}
 	}
 	all.latencies = append(all.latencies, keptLatency{Timing{figure.TPOT, FromSent}, &c.tpot},
 		keptLatency{Timing{figure.ITL, FromSent}, &c.chunk}, keptLatency{Timing{figure.TokenITL, FromSent}, &c.token})
@@ -460,13 +462,15 @@ func (c *collector) describe(s *Summary, zeros bool) {
 		into.X, into.Y = distributionOf(&q, atLeast)
 		into.N = of.N
 	}
-	var unused doc.Series
-	curve(&p.TTFTSent, "from sent", &c.ttft[FromSent], &l.FromSent.TTFT, 0)
-	curve(&p.TTFTDue, "from schedule", &c.ttft[FromDue], &l.FromDue.TTFT, 0)
-	curve(&p.E2ESent, "from sent", &c.e2e[FromSent], &l.FromSent.E2E, 0)
-	curve(&p.E2EDue, "from schedule", &c.e2e[FromDue], &l.FromDue.E2E, 0)
-	curve(&unused, "", &c.headers[FromSent], &l.FromSent.Headers, 0)
-	curve(&unused, "", &c.headers[FromDue], &l.FromDue.Headers, 0)
+	for i, latency := range begun {
+		into := [origins]*doc.Series{new(doc.Series), new(doc.Series)} // which nobody draws
+		if latency.curves != nil {
+			into = latency.curves(p)
+		}
+		of := &c.latencies.begun[i]
+		curve(into[FromSent], "from sent", &of[FromSent], latency.stat(&l.FromSent), 0)
+		curve(into[FromDue], "from schedule", &of[FromDue], latency.stat(&l.FromDue), 0)
+	}
 	curve(&p.ITLChunk, "between events (chunk ITL)", &c.chunk, &l.ITLChunk, minDrawnMS)
 	curve(&p.ITLToken, "per token (token-normalised ITL)", &c.token, &l.ITLToken, minDrawnMS)
 	curve(&p.TPOT, "TPOT", &c.tpot, &l.TPOT, 0)

@@ -183,13 +183,12 @@ func (e *Evidence) Add(r *result.Result, d *Durations) {
 // or one for each gap between its token events, or none.
 func (l *Durations) Append(dst []int64, r *result.Result, t Timing) []int64 {
 	var one Span
+	for _, latency := range begun {
+		if latency.of == t.Of {
+			one = latency.spans(l)[t.Origin]
+		}
+	}
 	switch t.Of {
-	case figure.TTFT:
-		one = l.TTFT[t.Origin]
-	case figure.E2E:
-		one = l.E2E[t.Origin]
-	case figure.Headers:
-		one = l.Headers[t.Origin]
 	case figure.TPOT:
 		one = l.TPOT
 	case figure.ITL:

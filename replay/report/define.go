@@ -70,6 +70,7 @@ var latencyDefinitions = []Definition{
 			"in the client, and so has no coordinated omission. Both are of successful requests.",
 		"t − sent; t − due", none, ""},
 	ofFigure(figure.TTFT, "latency.from_sent.ttft.* latency.from_due.ttft.* steady.ttft.* GROUP.ttft_*", ""),
+	ofFigure(figure.TTFO, "latency.from_sent.ttfo.* latency.from_due.ttfo.*", ""),
 	ofFigure(figure.ITL, "latency.itl_chunk.* steady.itl_chunk.*", ""),
 	ofFigure(figure.TokenITL, "latency.itl_token.*", ""),
 	ofFigure(figure.TPOT, "latency.tpot.* steady.tpot.* GROUP.tpot_*", ""),

@@ -6,7 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"reprise/replay/figure"
 	"reprise/replay/result"
+	"reprise/trace/doc"
 	"reprise/trace/usage"
 )
 
@@ -35,11 +37,28 @@ const (
 // Those of failed requests are not derived: a request that was refused in a
 // millisecond must not make the server look fast.
 type Durations struct {
-	Headers, TTFT, E2E [origins]Span
-	TPOT               Span
-	longest            Span // gap between token events
-	whole              bool // an embedding: it has no tokens to come one by one
-	uncounted          bool // the server counts its tokens so that it cannot be
+	Headers, TTFT, TTFO, E2E [origins]Span
+	TPOT                     Span
+	longest                  Span // gap between token events
+	whole                    bool // an embedding: it has no tokens to come one by one
+	uncounted                bool // the server counts its tokens so that it cannot be
+}
+
+// begun are the latencies that begin when a request was sent, and when it was due: where those of a request are, where
+// their statistics are, and their curves, if they are drawn. Reports show them in this order.
+var begun = []struct {
+	of     *figure.Subject
+	spans  func(*Durations) *[origins]Span
+	stat   func(*Origin) *Stat
+	curves func(*Series) [origins]*doc.Series
+}{
+	{figure.TTFT, func(d *Durations) *[origins]Span { return &d.TTFT }, func(o *Origin) *Stat { return &o.TTFT },
+		func(s *Series) [origins]*doc.Series { return [origins]*doc.Series{&s.TTFTSent, &s.TTFTDue} }},
+	{figure.TTFO, func(d *Durations) *[origins]Span { return &d.TTFO }, func(o *Origin) *Stat { return &o.TTFO }, nil},
+	{figure.E2E, func(d *Durations) *[origins]Span { return &d.E2E }, func(o *Origin) *Stat { return &o.E2E },
+		func(s *Series) [origins]*doc.Series { return [origins]*doc.Series{&s.E2ESent, &s.E2EDue} }},
+	{figure.Headers, func(d *Durations) *[origins]Span { return &d.Headers },
+		func(o *Origin) *Stat { return &o.Headers }, nil},
 }
 
 // Measured derives the durations of a result. It is not ok where the request
@@ -60,9 +79,15 @@ func Measured(run *result.Run, r *result.Result) (d Durations, ok bool, err erro
 // too few pieces, has no TPOT and no gaps.
 func Derive(r *result.Result) Durations {
 	l := Durations{whole: r.API == result.APIEmbeddings, uncounted: r.Contradictions().Refutes(usage.Output)}
-	first, last := r.FirstTokenNS, r.LastTokenNS
+	first, content, last := r.FirstTokenNS, r.FirstContentNS, r.LastTokenNS
 	if n := len(r.Uncertain); n > 0 {
+		if content != nil && *content != *first && slices.Contains(r.Uncertain, true) {
+			content = nil // nothing says which of the instants is its own
+		}
 		if r.Uncertain[0] {
+			if content != nil && *content == *first {
+				content = nil
+			}
 			first = nil
 		}
 		if r.Uncertain[n-1] {
@@ -75,6 +100,7 @@ func Derive(r *result.Result) Durations {
 	for origin, start := range [origins]int64{FromSent: *r.SentNS, FromDue: r.DueNS} {
 		l.Headers[origin] = between(start, r.HeadersNS)
 		l.TTFT[origin] = between(start, first)
+		l.TTFO[origin] = between(start, content)
 		l.E2E[origin] = between(start, last)
 	}
 	if r.Untimed() {

@@ -5,11 +5,8 @@ import (
 )
 
 // stats are the figures that have statistics, by their subject: times in milliseconds. Nil is of a
-// run without any.
+// run without any. Those of [begun] are in that list.
 var stats = map[*figure.Subject]func(*Summary) *Stat{
-	figure.TTFT:     func(s *Summary) *Stat { return &s.Latency.FromDue.TTFT },
-	figure.E2E:      func(s *Summary) *Stat { return &s.Latency.FromDue.E2E },
-	figure.Headers:  func(s *Summary) *Stat { return &s.Latency.FromDue.Headers },
 	figure.TPOT:     func(s *Summary) *Stat { return &s.Latency.TPOT },
 	figure.ITL:      func(s *Summary) *Stat { return &s.Latency.ITLChunk },
 	figure.TokenITL: func(s *Summary) *Stat { return &s.Latency.ITLToken },
@@ -85,15 +82,25 @@ func Summarised(f figure.Figure) bool {
 	case figure.SessionSlowdown:
 		known = known && f.Statistic != figure.Min && f.Statistic != figure.P999
 	}
-	return known && stats[f.Subject] != nil || singles[f.Subject] != nil
+	return known && statOf(f.Subject) != nil || singles[f.Subject] != nil
 }
 
 // stat are the statistics of a figure, nil where the run does not have it.
 func (s *Summary) stat(of *figure.Subject) *Stat {
-	if get := stats[of]; get != nil {
+	if get := statOf(of); get != nil {
 		return get(s)
 	}
 	return nil
+}
+
+// statOf is where a summary has the statistics of a figure; nil where it has none.
+func statOf(of *figure.Subject) func(*Summary) *Stat {
+	for _, latency := range begun {
+		if latency.of == of {
+			return func(s *Summary) *Stat { return latency.stat(&s.Latency.FromDue) }
+		}
+	}
+	return stats[of]
 }
 
 // Figure is a figure of the run, in its unit. It is nil where the run does not have it, or too few values for it.

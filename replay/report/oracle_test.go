@@ -71,6 +71,7 @@ func (o *truth) success(r *result.Result, block int64, slo SLO) {
 		ok := r.Events > 0
 		if r.Events > 0 {
 			o.put(name+"ttft", *r.FirstTokenNS-origin)
+			o.put(name+"ttfo", *r.FirstContentNS-origin)
 			o.put(name+"e2e", *r.LastTokenNS-origin)
 			ok = *r.FirstTokenNS-origin <= int64(*slo.TTFT) && *r.LastTokenNS-origin <= int64(*slo.E2E)
 		}

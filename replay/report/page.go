@@ -175,6 +175,9 @@ func keyLatencies(s *Summary) *doc.Table {
 		}
 	}
 	row(figure.TTFT.Label, figure.TTFT.Name, &l.FromSent.TTFT)
+	if l.reasoned() {
+		row(figure.TTFO.Label, figure.TTFO.Name, &l.FromSent.TTFO)
+	}
 	row(figure.ITL.Label, "itl_chunk", &l.ITLChunk)
 	if per := s.Tokens.PerEvent; per != nil && *per > 1.01 {
 		row(figure.TokenITL.Label, "itl_token", &l.ITLToken)
@@ -235,7 +238,7 @@ func overviewSection(s *Summary) doc.Section {
 	const says = "From sent is what the server took; from schedule adds what a request waited in the client. A dash is " +
 		"too few values."
 	return doc.Section{Title: "Figures", Text: []string{says}, Tables: []doc.Table{run.table("Run"),
-		latencyTable("Latency in ms, of successful requests; send lag of all that were sent", s.Latency.metrics())}}
+		latencyTable("Latency in ms, of successful requests; send lag of all that were sent", s.Latency.shown())}}
 }
 
 // latencyTable has every statistic of the latencies that have a value.

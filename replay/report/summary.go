@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 
 	"reprise/replay/result"
 	"reprise/trace/doc"
@@ -155,6 +156,7 @@ type Latency struct {
 type Origin struct {
 	Headers Stat `json:"headers"`
 	TTFT    Stat `json:"ttft"`
+	TTFO    Stat `json:"ttfo"`
 	E2E     Stat `json:"e2e"`
 }
 
@@ -164,11 +166,26 @@ type metric struct {
 	stat        *Stat
 }
 
+// reasoned tells whether answers begin later than their reasoning does.
+func (l *Latency) reasoned() bool {
+	first, answer := &l.FromSent.TTFT, &l.FromSent.TTFO
+	return answer.Count > 0 && (answer.Count != first.Count || *answer.Mean != *first.Mean)
+}
+
+// shown are the metrics that differ from each other.
+func (l *Latency) shown() []metric {
+	return slices.DeleteFunc(l.metrics(), func(m metric) bool {
+		return !l.reasoned() && (m.stat == &l.FromSent.TTFO || m.stat == &l.FromDue.TTFO)
+	})
+}
+
 // metrics lists every latency in the order in which reports show them.
 func (l *Latency) metrics() []metric {
 	return []metric{
 		{"from_sent.ttft", "TTFT from sent", &l.FromSent.TTFT},
 		{"from_due.ttft", "TTFT from schedule", &l.FromDue.TTFT},
+		{"from_sent.ttfo", "TTFO from sent", &l.FromSent.TTFO},
+		{"from_due.ttfo", "TTFO from schedule", &l.FromDue.TTFO},
 		{"itl_chunk", "Chunk ITL", &l.ITLChunk},
 		{"itl_token", "Token ITL", &l.ITLToken},
 		{"tpot", "TPOT", &l.TPOT},

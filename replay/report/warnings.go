@@ -297,7 +297,7 @@ func fewSamples(s *Summary) []Warning {
 		w := Warning{Code: warnFewSamples}
 		var labels []string
 		withValues := 0
-		for _, m := range s.Latency.metrics() {
+		for _, m := range s.Latency.shown() {
 			if m.stat.Count == 0 {
 				continue
 			}

@@ -58,6 +58,7 @@ type request struct {
 	Headers     *float64 `parquet:"headers_ms,optional"`  // to the response's headers
 	TTFT        *float64 `parquet:"ttft_ms,optional"`
 	TTFTFromDue *float64 `parquet:"ttft_from_due_ms,optional"`
+	TTFO        *float64 `parquet:"ttfo_ms,optional"` // to what is not reasoning
 	E2E         *float64 `parquet:"e2e_ms,optional"`
 	E2EFromDue  *float64 `parquet:"e2e_from_due_ms,optional"`
 	TPOT        *float64 `parquet:"tpot_ms,optional"`
@@ -176,6 +177,7 @@ func (q *request) addLatencies(r *result.Result) {
 	}{
 		{&q.Headers, l.Headers[report.FromSent]},
 		{&q.TTFT, l.TTFT[report.FromSent]}, {&q.TTFTFromDue, l.TTFT[report.FromDue]},
+		{&q.TTFO, l.TTFO[report.FromSent]},
 		{&q.E2E, l.E2E[report.FromSent]}, {&q.E2EFromDue, l.E2E[report.FromDue]},
 		{&q.TPOT, l.TPOT},
 	} {

@@ -28,7 +28,7 @@ func Answer(row, dueMS, lagMS int64, eventsMS ...int64) result.Result {
 	for i, at := range eventsMS {
 		at := sent + at*MS
 		if i == 0 {
-			r.FirstEventNS, r.FirstTokenNS = &at, &at
+			r.FirstEventNS, r.FirstTokenNS, r.FirstContentNS = &at, &at, &at
 		} else {
 			r.GapsNS = append(r.GapsNS, at-*r.LastTokenNS)
 		}
@@ -105,6 +105,9 @@ func stream(rng *rand.Rand, r *result.Result, at int64) {
 			r.FirstTokenNS = trace.Ptr(at)
 		} else {
 			r.GapsNS = append(r.GapsNS, gap)
+		}
+		if i == r.Events/3 { // the answer, after reasoning
+			r.FirstContentNS = trace.Ptr(at)
 		}
 		k := 1 + rng.Int32N(3)
 		total += k
