@@ -58,7 +58,7 @@ reprise import --tier does all of this in one step.`,
 	}
 	fl := cmd.Flags()
 	everyday, _ := flags.Sections(fl, flags.ResultsFlags)
-	everyday.OutputVar(&f.out, "`file` for the trace; - is stdout")
+	everyday.ParquetVar(&f.out, "`file` for the trace; - is stdout")
 	everyday.BoolVar(&f.card, "card", false, "print the privacy card of a file, and exit")
 	everyday.BoolVar(&f.asJSON, "json", false, "print the privacy card as JSON")
 	flags.Details(fl)

@@ -277,7 +277,10 @@ func (f *compareFlags) recorded(args []string) (arms []bench.Arm, err error) {
 			ways++
 		}
 	}
+	isServer := func(name string) bool { return strings.Contains(name, "://") && !objectstore.IsURL(name) }
 	switch {
+	case slices.ContainsFunc(slices.Concat(f.a, f.b), isServer):
+		return nil, cli.Usagef("--a and --b name results: a server goes to --url-a or --url-b")
 	case ways > 1:
 		return nil, cli.Usagef("name the results in one way: two files, --a and --b, or --arm")
 	case len(args) == 2:

@@ -204,7 +204,7 @@ func TestMissingArguments(t *testing.T) {
 		"demo x":     `too many arguments: leave out "x": reprise demo`,
 		"serve x y":  `too many arguments: leave out "x" "y": reprise serve`,
 		"repaly":     `there is no command "repaly": did you mean reprise replay?`,
-		"xyzzy":      `there is no command "xyzzy": reprise --help lists them`,
+		"xyzzy":      `there is no command "xyzzy": reprise --help lists them; replay sends a load`,
 	} {
 		_, errs, code := reprise(t, strings.Fields(args)...)
 		if got, _, _ := strings.Cut(strings.TrimPrefix(errs, "reprise: "), "\nRun with"); code != 2 || got != want {

@@ -133,7 +133,7 @@ A distribution, for --service and --think, is one of
 func (f *importFlags) register(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	results, _ := flags.Sections(fl, flags.ResultsFlags)
-	results.OutputVar(&f.out, "`file` for the trace; - is stdout")
+	results.ParquetVar(&f.out, "`file` for the trace; - is stdout")
 	f.Log.Register(fl)
 	source, _ := flags.Sections(fl, "Source")
 	madeUp, _ := flags.Sections(fl, "Sources without times")

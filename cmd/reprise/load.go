@@ -20,6 +20,7 @@ import (
 	"reprise/datasets"
 	"reprise/synth/spec"
 	"reprise/trace"
+	"reprise/trace/doc"
 	"reprise/trace/objectstore"
 	"reprise/trace/profile"
 )
@@ -33,6 +34,9 @@ func openLoad(cmd *cobra.Command, made *flags.Made, arg string, requests int64) 
 	case err != nil:
 		return nil, orRunFile(cmd, arg, err)
 	case s != nil:
+		if lasts := cmd.Flags().Lookup("duration"); made.Given() && requests == 0 && lasts != nil && !lasts.Changed {
+			cli.Notef(cmd, "requests: %s, since neither --requests nor --duration says how many", doc.Count(s.Requests))
+		}
 		return trace.Private("", func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
 			return writeSpec(cmd, s, 1, new(flags.PromptText), dst)
 		})

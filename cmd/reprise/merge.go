@@ -87,7 +87,7 @@ histograms of one source, twice, and of other block sizes, tokenizers or templat
 		},
 	}
 	results, _ := flags.Sections(cmd.Flags(), flags.ResultsFlags)
-	results.OutputVar(&out, "`file` for the results or the trace; - is stdout, for a trace")
+	results.ParquetVar(&out, "`file` for the results or the trace; - is stdout, for a trace")
 	results.BoolVar(&finish, "finish", false,
 		"the parts of a recording, or the shards of an import, are complete: turn them into a trace")
 	results.BoolVar(&incomplete, "incomplete", false,

@@ -135,7 +135,7 @@ func TestFirstMistakes(t *testing.T) {
 		{line: "replay w.parquet --start 1h --dry-run", code: 2, want: "window: 0 of 3 rows, from 1h0m0s on\nreprise: the selection has none of the workload's 3 rows: reprise profile w.parquet prints its length\n"},
 		{line: "replay w.parquet --start 5s --end 1s --dry-run", code: 2, want: "reprise: the window from 5s to 1s is empty\n"},
 		{line: "replay w.parquet --sample 50 --dry-run", code: 2, want: "reprise: --sample: want a share above 0, up to 1, such as 0.1 or 10%\n"},
-		{line: "replay w.parquet --tokenizer gpt4 --dry-run", code: 2, want: "reprise: unknown tokenizer \"gpt4\": want one of cl100k_base, o200k_base, p50k_base, r50k_base, or the path of a tokenizer.json\n"},
+		{line: "replay w.parquet --tokenizer gpt4 --dry-run", code: 2, want: "reprise: unknown tokenizer \"gpt4\": want one of cl100k_base, o200k_base, p50k_base, r50k_base, or the path of a tokenizer.json or of the folder with it\n"},
 		{line: "replay w.parquet --tokenizer meta-llama/Llama-3-8B --dry-run", code: 2, want: "reprise: --tokenizer: meta-llama/Llama-3-8B is no file, and no model in Hugging Face's cache, hub: name the path of its tokenizer.json\n"},
 		{line: "replay w.parquet '--url http://x' --dry-run", code: 2, want: "reprise: \"--url http://x\" is one word, with its quotes: write --url http://x\n"},
 		{line: "replay w.parquet --extra-body {temperature:0} --url http://127.0.0.1:1 -o x.parquet", code: 2, want: "reprise: --extra-body: extra request fields: not valid JSON at byte 2: write an object in quotes, such as '{\"temperature\":0}'\n"},

@@ -333,14 +333,15 @@ func (m *roundMaker) makeRounds(cmd *cobra.Command, upTo int) error {
 	return nil
 }
 
-// estimate counts the pilot rounds and the rounds that are asked for, or the planned rounds once there is a plan.
+// estimate counts the pilot rounds and the rounds that are asked for, or the planned rounds once there is a plan, without
+// what the directory has.
 func (m *roundMaker) estimate() (bench.Estimate, error) {
 	rounds := m.pilot + m.rounds
 	if m.decided != nil {
 		rounds = m.decided.Rounds() // with pilot rounds that are there
 	}
 	t := bench.Trial{Workload: m.workload, Load: m.load, Duration: m.duration, Rows: m.maxRequests}
-	return bench.EstimateOf(slices.Repeat([]bench.Trial{t}, 2*rounds), m.rest)
+	return bench.EstimateOf(slices.Repeat([]bench.Trial{t}, max(2*rounds-len(m.dir.Trials), 0)), m.rest)
 }
 
 // arms are the results of both sides, of so many rounds or pilot rounds.
@@ -412,7 +413,8 @@ func (m *roundMaker) pair(cmd *cobra.Command, p roundPair) error {
 			Role: p.role, Round: p.round}
 		if _, err := m.dir.Make(cmd.Context(), r.target, "", k, t); err != nil {
 			if cmd.Context().Err() != nil {
-				err = fmt.Errorf("interrupted in %s: run the same command again to continue", name)
+				err = fmt.Errorf("interrupted in %s: run the same command again to continue, or read the rounds as "+
+					"they are: reprise compare %s", name, m.out)
 			}
 			return err
 		}

@@ -68,7 +68,7 @@ measurements; docs/architecture.md says how an engine works.`,
 	endpoint, _ := flags.Sections(fl, flags.EndpointFlags)
 	simulated, simulatedRest := flags.Sections(fl, flags.SimulatedFlags)
 	judgement, _ := flags.Sections(fl, flags.JudgementFlags)
-	results.OutputVar(&f.Out, "Parquet `file` for the results; by default only a summary is printed")
+	results.ParquetVar(&f.Out, "Parquet `file` for the results; by default only a summary is printed")
 	f.Load.Register(cmd)
 	f.made.Of = &f.Workload
 	f.made.Register(cmd)

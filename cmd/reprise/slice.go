@@ -44,7 +44,7 @@ partitions or put together is copied as it is, ids and all.`,
 	}
 	results, _ := flags.Sections(cmd.Flags(), flags.ResultsFlags)
 	part, _ := flags.Sections(cmd.Flags(), flags.PartFlags)
-	results.OutputVar(&f.out, "`file` for the trace, or folder with --partitions; - is stdout")
+	results.ParquetVar(&f.out, "`file` for the trace, or folder with --partitions; - is stdout")
 	results.IntVar(&f.partitions, "partitions", 0, "write a folder of this many files, with a manifest")
 	results.Bool("json", false, "print the summary as JSON")
 	results.Bool("quiet", false, flags.QuietUsage)

@@ -25,6 +25,7 @@ import (
 	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/doc"
+	"reprise/trace/objectstore"
 	"reprise/trace/quantity"
 	"reprise/trace/textpage"
 )
@@ -157,6 +158,9 @@ func (f *sweepFlags) read(cmd *cobra.Command, dir string, e *bench.Experiment) e
 	}
 
 	f.trust.Keep(*e)
+	if _, err := objectstore.Stat(objectstore.Join(dir, sweepFile)); err != nil && !judged && e.Terms != nil {
+		f.clauses, f.slo, f.Path, judged = e.Terms.Clauses, e.Terms.SLO, e.Terms.Contract, true // it was stopped
+	}
 	o, err := f.options()
 	if err != nil {
 		return err
@@ -291,6 +295,9 @@ func (f *sweepFlags) sweep(cmd *cobra.Command, path string) (r bench.SweepResult
 			return r, err
 		}
 		defer s.Dir.Close()
+	}
+	if err := s.Dir.Under(bench.Terms{Clauses: f.clauses, SLO: f.slo, Contract: f.Path}); err != nil {
+		return r, err
 	}
 
 	settings, err := f.engines(cmd)

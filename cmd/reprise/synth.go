@@ -83,7 +83,7 @@ Built-in workloads:
 	fl := cmd.Flags()
 	results, _ := flags.Sections(fl, flags.ResultsFlags)
 	workload, workloadRest := flags.Sections(fl, "Workload")
-	results.OutputVar(&f.out, "`file` for the workload; - is stdout")
+	results.ParquetVar(&f.out, "`file` for the workload; - is stdout")
 	workload.BoolVar(&f.mirror, "mirror", false, "keep every row of the trace, with new ids")
 	workload.Seed(&f.seed, "seed", 1, "seed of arrivals, ids and prompts; never of the swapping")
 	workloadRest.IntVar(&f.kSwap, "k-swap", synth.DefaultKSwap,

@@ -71,7 +71,7 @@ trace's tier, and with each quantity drawn independently.`,
 	}
 	results, _ := flags.Sections(cmd.Flags(), flags.ResultsFlags)
 	_, modelRest := flags.Sections(cmd.Flags(), "Model")
-	results.OutputVar(&f.out, "`file` for the model; - is stdout")
+	results.ParquetVar(&f.out, "`file` for the model; - is stdout")
 	modelRest.IntVar(&f.kSwap, "k-swap", synth.DefaultKSwap,
 		"swap values among at least this many similar requests; 1 swaps none")
 	modelRest.BoolVar(&f.strict, "strict", false, strictHelp)

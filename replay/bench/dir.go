@@ -77,9 +77,18 @@ type Experiment struct {
 	Trials  []KeptTrial     `json:"trials"`           // in the order in which they were made
 	// Trust are the limits that its runs were judged by when they were made, see [report.Limits.Changed].
 	Trust map[string]*float64 `json:"trust,omitempty"`
+	// Terms are what its loads had to meet when they were made; nil where nothing was said.
+	Terms *Terms `json:"terms,omitempty"`
 
 	dir string
 	old bool // it was written by an earlier version, which had no such file
+}
+
+// Terms are a contract in the words in which it was given.
+type Terms struct {
+	Clauses  []string `json:"clauses,omitempty"`
+	SLO      string   `json:"slo,omitempty"`
+	Contract string   `json:"contract,omitempty"` // its file
 }
 
 // Limits judged the runs when they were made.
@@ -176,6 +185,14 @@ func (d *Dir) Close() { d.unlock() }
 
 func (d *Dir) write() error {
 	return writeIndented(filepath.Join(d.dir, StateName), d.Experiment)
+}
+
+// Under keeps the terms that loads are judged by, for readings of a directory that was stopped.
+func (d *Dir) Under(t Terms) error {
+	if d.Terms = &t; len(t.Clauses) == 0 && t.SLO == "" && t.Contract == "" {
+		d.Terms = nil
+	}
+	return d.write()
 }
 
 // Decide keeps what was decided by the first trials, for the others.

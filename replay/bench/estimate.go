@@ -127,7 +127,8 @@ func (s *Sweep) EstimateSearch() (first, least time.Duration, err error) {
 	return t.Duration, high.Duration, err
 }
 
-// Estimate counts the levels that a sweep names and the runs that confirm the highest load. A sweep that searches has
+// Estimate counts the levels that a sweep names and the runs that confirm the highest load, without what its directory
+// has. A sweep that searches has
 // no runs to count.
 func (s *Sweep) Estimate() (Estimate, error) {
 	var trials []Trial
@@ -135,6 +136,9 @@ func (s *Sweep) Estimate() (Estimate, error) {
 		t, err := s.trial(roleLevel, load, s.Duration, newMeasurement(&s.Report, s.Sessions != nil))
 		if err != nil {
 			return Estimate{}, err
+		}
+		if s.Dir != nil && s.Dir.Has(s.Dir.Results(s.Folder, t.Name)) {
+			continue
 		}
 		trials = append(trials, t)
 	}

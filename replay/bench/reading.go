@@ -36,6 +36,9 @@ func (e *Experiment) measured() (out []KeptTrial) {
 			out = append(out, t)
 		}
 	}
+	if len(out) == 0 { // it was stopped while it was planned
+		out = slices.Clone(e.Trials)
+	}
 	if e.Command == "compare" { // which makes B first in every other round
 		slices.SortStableFunc(out, func(a, b KeptTrial) int { return cmp.Compare(a.Results, b.Results) })
 	}

@@ -122,8 +122,11 @@ func runFacts(s *Summary) []doc.Fact {
 	if n := s.InFlight.Limit; n != nil {
 		limit = fmt.Sprintf("limit %s, %s held back", doc.Brief(int64(*n)), doc.Brief(s.InFlight.HeldBack))
 	}
-	g.define("in_flight", "In flight, mean", doc.OrDash(s.InFlight.Mean, doc.Number),
-		fmt.Sprintf("at most %s, %s", doc.Brief(int64(s.InFlight.Max)), limit))
+	most := "at most " + doc.Brief(int64(s.InFlight.Max))
+	if s.InFlight.Max == 0 { // a journal has no end that says it
+		most = "the most is not known"
+	}
+	g.define("in_flight", "In flight, mean", doc.OrDash(s.InFlight.Mean, doc.Number), most+", "+limit)
 	g.define("prompt_error", "Prompt error", doc.Brief(tok.PromptError.SumAbs)+" tokens", difference(tok.PromptError))
 	g.define("output_miss", "Output miss", doc.Brief(tok.OutputMiss.SumAbs)+" tokens", difference(tok.OutputMiss))
 	c := &s.Cache

@@ -108,7 +108,10 @@ func OpenAny(nameOrPath string) (*Encoding, error) {
 			"(%.16q): want its path",
 			nameOrPath, fileName, digest)
 	}
-	return nil, fmt.Errorf("unknown tokenizer %q: want one of %s, or the path of a %s",
+	if strings.HasSuffix(nameOrPath, ".json") || strings.HasPrefix(nameOrPath, "/") || strings.HasPrefix(nameOrPath, ".") {
+		return nil, fmt.Errorf("tokenizer: there is no file or folder %s", nameOrPath)
+	}
+	return nil, fmt.Errorf("unknown tokenizer %q: want one of %s, or the path of a %s or of the folder with it",
 		nameOrPath, strings.Join(Names(), ", "), fileName)
 }
 

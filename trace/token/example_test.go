@@ -43,7 +43,7 @@ func ExampleOpenAny() {
 	}
 	// Output:
 	// r50k_base [31373 995]
-	// unknown tokenizer "path/to/model": want one of cl100k_base, o200k_base, p50k_base, r50k_base, or the path of a tokenizer.json
+	// unknown tokenizer "path/to/model": want one of cl100k_base, o200k_base, p50k_base, r50k_base, or the path of a tokenizer.json or of the folder with it
 }
 
 // A text of words from Words has exactly as many tokens as it has words.

@@ -18,11 +18,17 @@ import (
 	"reprise/trace/objectstore"
 )
 
-// Written annotates a flag that names a file to write.
+// Written annotates a flag that names a file to write; its value is [Parquet] where nothing else is written there.
 const Written = "reprise_written"
+
+// Parquet says that a file is one.
+const Parquet = "parquet"
 
 // ToHub is the value of export's --to whose output is a folder, for a hub of data sets.
 const ToHub = "hf"
+
+// otherFormats are extensions of what is not Parquet.
+var otherFormats = []string{".csv", ".tsv", ".json", ".jsonl", ".html", ".md", ".txt", ".xlsx"}
 
 // CheckOutputs looks at what flags name to be written before a command begins, so that
 // hours of work do not end in a file that cannot be written: its folder must exist and be
@@ -38,7 +44,7 @@ func CheckOutputs(cmd *cobra.Command, args []string) error {
 	var paths []string
 	var fault error
 	fl.VisitAll(func(flag *pflag.Flag) {
-		_, file := flag.Annotations[Written]
+		formats, file := flag.Annotations[Written]
 		folder := false
 		path := flag.Value.String()
 		if !file || path == "" || path == Standard {
@@ -56,8 +62,11 @@ func CheckOutputs(cmd *cobra.Command, args []string) error {
 		if to := fl.Lookup("to"); to != nil && to.Value.String() == ToHub && flag.Name == "output" {
 			folder = true
 		}
-		switch {
+		switch ext := filepath.Ext(path); {
 		case fault != nil:
+		case slices.Contains(formats, Parquet) && slices.Contains(otherFormats, ext):
+			fault = Usagef("%s %s: it is Parquet: name %s. reprise export makes CSV and other formats of it", name, path,
+				strings.TrimSuffix(path, ext)+".parquet")
 		case objectstore.IsURL(path):
 			fault = checkObject(path, name, folder || fl.Changed("partitions"), On(cmd, "overwrite"))
 		case fl.Changed("partitions") && flag.Name == "output":

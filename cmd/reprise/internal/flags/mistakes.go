@@ -60,11 +60,24 @@ var elsewhere = map[string]map[string]string{
 		"markdown": "--format markdown -o FILE",
 		"junit":    "--format junit -o FILE",
 	},
+	"bench":   ofReplay,
+	"profile": ofReplay,
 	"compare": {
 		"rates":         "rounds have one load, such as --rate 5; reprise sweep has several levels",
 		"concurrencies": "rounds have one load, such as --concurrency 8; reprise sweep has several levels",
 	},
 }
+
+// ofReplay are flags of a load that people give to a command whose name another tool has for it.
+var ofReplay = func() map[string]string {
+	says := map[string]string{}
+	for _, name := range []string{"concurrency", "max-concurrency", "rate", "request-rate", "requests", "request-count",
+		"num-prompts", "base-url", "target", "input-tokens", "isl", "random-input-len", "dataset-name", "duration"} {
+		says[name] = "one load is sent by reprise replay, such as reprise replay --input-tokens 550 --output-tokens " +
+			"150 --concurrency 10 --requests 100 --url URL"
+	}
+	return says
+}()
 
 const ofLevels = "a sweep sends as many requests as a level lasts: --level-requests 150 is the fewest that it measures"
 
@@ -142,7 +155,7 @@ func UnknownCommand(root *cobra.Command, quoted string) error {
 	if name := closest(strings.Trim(quoted, `"`), names); name != "" {
 		return fmt.Errorf("there is no command %s: did you mean %s %s?", quoted, root.Name(), name)
 	}
-	return fmt.Errorf("there is no command %s: %s --help lists them", quoted, root.Name())
+	return fmt.Errorf("there is no command %s: %s --help lists them; replay sends a load", quoted, root.Name())
 }
 
 // closest is the name that a typed one was most likely meant to be, or "": the one that

@@ -97,6 +97,12 @@ func (s Section) OutputVar(to *string, usage string) {
 	s.written("output")
 }
 
+// ParquetVar is [Section.OutputVar] for a file that is always Parquet.
+func (s Section) ParquetVar(to *string, usage string) {
+	s.OutputVar(to, usage)
+	s.fl.Lookup("output").Annotations[cli.Written] = []string{cli.Parquet}
+}
+
 // FileVar declares a flag that names a file to write, and --overwrite, without which
 // [cli.CheckOutputs] refuses one that exists.
 func (s Section) FileVar(to *string, name, usage string) {

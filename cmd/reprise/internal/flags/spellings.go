@@ -57,6 +57,7 @@ type spelling struct {
 	name   string
 	ours   string // our flag; the spelling is there when that is
 	isBool bool
+	told   bool                         // the help of our flag names it
 	value  func(string) (string, error) // nil takes it as it is
 }
 
@@ -76,10 +77,15 @@ var spellings = []spelling{
 	{name: "ramp-up-end-rps", ours: "rate"},
 	{name: "max-concurrency", ours: "max-in-flight"},
 	{name: "num-prompts", ours: "max-requests", value: aboveZero},
-	{name: "requests", ours: "max-requests", value: aboveZero},
+	{name: "requests", ours: "max-requests", value: aboveZero, told: true},
 	{name: "request-count", ours: "max-requests", value: aboveZero},
-	{name: "isl", ours: "input-tokens"},
-	{name: "osl", ours: "output-tokens"},
+	{name: "isl", ours: "input-tokens", told: true},
+	{name: "osl", ours: "output-tokens", told: true},
+	{name: "synthetic-input-tokens-mean", ours: "input-tokens", value: aboveZero},
+	{name: "output-tokens-mean", ours: "output-tokens", value: aboveZero},
+	{name: "vus", ours: "concurrency", value: aboveZero},
+	{name: "max-seconds", ours: "duration", value: inSeconds},
+	{name: "benchmark-duration", ours: "duration", value: inSeconds},
 	{name: "input-len", ours: "input-tokens", value: aboveZero},
 	{name: "random-input-len", ours: "input-tokens", value: aboveZero},
 	{name: "output-len", ours: "output-tokens", value: aboveZero},
@@ -92,7 +98,7 @@ var spellings = []spelling{
 		return aboveZero(s)
 	}},
 	{name: "ready-check-timeout-sec", ours: "url"},
-	{name: "ignore-eos", ours: "force-output", isBool: true},
+	{name: "ignore-eos", ours: "force-output", isBool: true, told: true},
 	{name: "insecure", ours: "tls-insecure", isBool: true},
 	{name: "disable-tqdm", ours: "quiet", isBool: true},
 }
@@ -118,6 +124,7 @@ var refused = map[string]string{
 	"repetition-penalty": "sampling parameters go into --extra-body, such as '{\"repetition_penalty\":1.1}'",
 	"plot-timeline":      "--html writes a page with plots",
 	"no-ignore-eos":      "--ignore-eos=false lets the model end its answers",
+	"streaming":          "answers are always streamed: leave it out",
 	"extra-inputs":       "members of a request's body go into --extra-body, such as '{\"ignore_eos\":false}'",
 }
 
@@ -141,12 +148,15 @@ func (f *Spellings) Register(cmd *cobra.Command) {
 	}
 	for _, s := range slices.Concat(spellings, levelSpellings) {
 		if fl.Lookup(s.ours) != nil && fl.Lookup(s.name) == nil {
-			add(s.name, s.isBool)
+			if add(s.name, s.isBool); s.told {
+				fl.Lookup(s.ours).Usage += "; --" + s.name + " is the same"
+			}
 		}
 	}
 	for name := range refused {
 		if fl.Lookup(name) == nil {
-			add(name, slices.Contains([]string{"self-timed", "no-self-timed", "no-ignore-eos", "plot-timeline"}, name))
+			add(name, slices.Contains([]string{"self-timed", "no-self-timed", "no-ignore-eos", "plot-timeline",
+				"streaming"}, name))
 		}
 	}
 }
@@ -392,6 +402,14 @@ func (t *translation) positive(name, value string) float64 {
 }
 
 func plainFloat(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+
+// inSeconds takes a bare number for seconds.
+func inSeconds(s string) (string, error) {
+	if _, err := strconv.ParseFloat(s, 64); err == nil {
+		s += "s"
+	}
+	return s, nil
+}
 
 func aboveZero(s string) (string, error) {
 	n, err := strconv.ParseInt(s, 10, 32)

@@ -58,7 +58,7 @@ func (f *Workload) Register(cmd *cobra.Command) {
 	everyday.StringVar(&f.outputs, "output-tokens", "",
 		"output length of requests that are made, have none in the workload, or come from a file of prompts: "+
 			"`tokens` such as 256, lognormal:300,1.2, or server:4096 to let the server end within a bound")
-	everyday.Int64Var(&f.MaxRequests, "max-requests", 0, "replay only the first rows; 0 is all")
+	everyday.Int64Var(&f.MaxRequests, "max-requests", 0, "replay only the first rows (also --requests); 0 is all")
 	everyday.StringVar(&f.Loop, "loop", "", "repeat the workload: a number of `rounds`, or a duration such as 2h")
 	rest.BoolVar(&f.LoopSame, "loop-same", false, "")
 }

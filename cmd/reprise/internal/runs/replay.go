@@ -85,7 +85,7 @@ func (f *Replay) Register(cmd *cobra.Command) {
 	results, _ := flags.Sections(fl, flags.ResultsFlags)
 	_, promptRest := flags.Sections(fl, flags.PromptFlags)
 	load, _ := flags.Sections(fl, flags.LoadFlags)
-	results.OutputVar(&f.Out, "Parquet `file` for the results")
+	results.ParquetVar(&f.Out, "Parquet `file` for the results")
 	f.RegisterEndpoint(cmd)
 	for _, group := range []flags.Group{&f.Load, &f.Shard, &f.Workload, &f.Dry, &f.Live, &f.Abort, &f.Deployment} {
 		group.Register(cmd)

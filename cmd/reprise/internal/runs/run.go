@@ -322,17 +322,17 @@ func (r *replayRun) connections() (chosen string, err error) {
 	return chosen, nil
 }
 
-// noteTime says how long the requests take to send, where that is long and known.
-func (r *replayRun) noteTime() error {
+// noteTime says how long the requests take to send, where that is long. It returns 0 where it is not known.
+func (r *replayRun) noteTime() (time.Duration, error) {
 	if lasts := r.Load.Duration; lasts >= cli.LogEvery {
 		cli.Notef(r.cmd, "time: at most %v of sending, until %s", lasts, time.Now().Add(lasts).Format(time.TimeOnly))
 	}
 	if r.Load.Concurrency > 0 || r.Load.BySession() || r.Load.Duration > 0 || r.part.endless {
-		return nil
+		return r.Load.Duration, nil
 	}
 	plan, err := r.planned()
 	if err != nil {
-		return err
+		return 0, err
 	}
 	span := time.Duration(plan.LastNS - plan.FirstNS)
 	if r.part.loop != nil {
@@ -341,7 +341,7 @@ func (r *replayRun) noteTime() error {
 	if span >= cli.LogEvery {
 		cli.Notef(r.cmd, "time: about %v until the last request is sent", span.Round(time.Second))
 	}
-	return nil
+	return span, nil
 }
 
 // A loadPeak is the most that a schedule asks for: requests per second in its busiest
@@ -452,15 +452,20 @@ func (r *replayRun) send(options replay.Options) error {
 		checker = prompt.NewChecker(single, r.maker.Tok)
 		runner.Prompter = checker
 	}
-	if err := r.noteTime(); err != nil {
+	lasts, err := r.noteTime()
+	if err != nil {
 		return err
+	}
+	total := r.rows.Total
+	if r.Load.Duration > 0 {
+		total = 0 // the end of the time decides how many are sent
 	}
 	if err := r.dropJournal(r.cmd); err != nil {
 		return err
 	}
 
 	watching := r.Live.watch(r.cmd, liveAbout{"replay to " + strings.Join(r.endpoint.Endpoints(), ", "),
-		r.rows.Total, r.Load.Duration, r.Load.Concurrency > 0 || r.Load.BySession(), r.about.Cores, r.Limits})
+		total, lasts, r.Load.Concurrency > 0 || r.Load.BySession(), r.about.Cores, r.Limits})
 	defer watching.end()
 	runner.Progress = watching.progress
 	r.Admin.watch(&runner, r.rows.Total)
