@@ -82,7 +82,7 @@
 //   - compare.go: compare: recorded runs, production, --gate, names of the sides
 //   - rounds.go: compare: making rounds against two servers, their order, the directory
 //     that keeps them
-//   - sweep.go: sweep: the ladder, contract and workload; how long it takes, and how each level ended
+//   - sweep.go, sweepladder.go: sweep: contract and workload, the ladder; how long it takes, and how each level ended
 //   - commandline.go: the command line that makes a level again, without secrets
 //   - sweepvary.go: sweep --vary: a sweep for each setting of an engine
 //   - bench.go, benchmodels.go: bench: suites, their workloads, --list and --dry-run; the

@@ -26,7 +26,6 @@ import (
 	"reprise/trace"
 	"reprise/trace/doc"
 	"reprise/trace/objectstore"
-	"reprise/trace/quantity"
 	"reprise/trace/textpage"
 )
 
@@ -296,11 +295,10 @@ func (f *sweepFlags) sweep(cmd *cobra.Command, path string) (r bench.SweepResult
 		}
 		defer s.Dir.Close()
 	}
-	if err := s.Dir.Under(bench.Terms{Clauses: f.clauses, SLO: f.slo, Contract: f.Path}); err != nil {
-		return r, err
-	}
-
 	settings, err := f.engines(cmd)
+	if err == nil {
+		err = s.Dir.Under(bench.Terms{Clauses: f.clauses, SLO: f.slo, Contract: f.Path})
+	}
 	if err != nil {
 		return r, err
 	}
@@ -324,10 +322,9 @@ func (f *sweepFlags) sweep(cmd *cobra.Command, path string) (r bench.SweepResult
 	}
 
 	s.Told = func(l bench.Level) { sayLevel(cmd, &l) }
-	if err := estimate(cmd, &s); err != nil {
-		return r, err
+	if err = estimate(cmd, &s); err == nil {
+		r, err = s.Run(cmd.Context())
 	}
-	r, err = s.Run(cmd.Context())
 	switch {
 	case err != nil && cmd.Context().Err() != nil && f.dir != "":
 		return r, fmt.Errorf("interrupted; the levels so far are in %s: run the same command again to continue, "+
@@ -366,55 +363,6 @@ func (f *sweepFlags) engines(cmd *cobra.Command) ([]flags.ServeSetting, error) {
 		err = cli.Usagef("--vary varies the settings of several sweeps; this needs one: use --set")
 	}
 	return settings, err
-}
-
-// estimate says how long a sweep of a server takes. A simulation takes no time of its own.
-func estimate(cmd *cobra.Command, s *bench.Sweep) error {
-	if _, simulated := s.Target.(runs.SimulatedTarget); simulated {
-		return nil
-	}
-	s.Begins = func(b bench.Beginning) { cli.Notef(cmd, "%v", b) }
-	if len(s.Ladder.Loads) == 0 {
-		first, least, err := s.EstimateSearch()
-		if err == nil {
-			ends := ""
-			if s.Confirm && s.Precision == 0 {
-				ends = fmt.Sprintf("; then come runs that confirm the highest load, --sustain %v", s.Sustain)
-			}
-			cli.Notef(cmd, "estimate: at most %v for the first level (--set from=LOAD begins elsewhere); how many "+
-				"follow is found by the answers, often 8 to 12, of %v each at least%s", first.Round(time.Second),
-				least.Round(time.Second), ends)
-		}
-		return err
-	}
-	e, err := s.Estimate()
-	if err == nil {
-		sayEstimate(cmd, e, "fewer where the server is saturated before")
-	}
-	return err
-}
-
-// sayLevel says how a level ended.
-func sayLevel(cmd *cobra.Command, l *bench.Level) {
-	if l.Sessions != nil {
-		cli.Notef(cmd, "%s: %s, session time p50 %s, p95 %s ms, TTFT p99 %s ms", l.Name, l.Outcome,
-			doc.OrDash(l.Sessions.Time.P50, doc.Number), doc.OrDash(l.Sessions.Time.P95, doc.Number),
-			doc.OrDash(l.TTFTDue.P99, doc.Number))
-		return
-	}
-	if l.NotHeld() {
-		cli.Notef(cmd, "%s: %s: %s", l.Name, l.Outcome, l.Why)
-		return
-	}
-	cli.Notef(cmd, "%s: %s, TTFT p50 %s, p99 %s ms", l.Name, l.Outcome, doc.OrDash(l.TTFTDue.P50, doc.Number),
-		doc.OrDash(l.TTFTDue.P99, doc.Number))
-}
-
-// sayEstimate says before several runs how long they send, and what ends them sooner.
-func sayEstimate(cmd *cobra.Command, e bench.Estimate, sooner string) {
-	if e.Runs > 1 {
-		cli.Notef(cmd, "estimate: %s; %s", e, sooner)
-	}
 }
 
 // A sweepPlan is what all levels of a sweep have in common.
@@ -491,48 +439,6 @@ func (f *sweepFlags) plan(cmd *cobra.Command) (bench.Sweep, error) {
 		return s, cli.Exit(cli.Usage, err)
 	}
 	return s, nil
-}
-
-// ladder is the loads that the flags name, or how they are searched for.
-func (f *sweepFlags) ladder() (bench.Ladder, error) {
-	closed := f.closed || len(f.concurrencies) > 0
-	l := bench.Ladder{From: f.from, Resolution: f.resolution, Whole: closed, Past: f.past}
-	flag, list := "rates", f.rates
-	if closed {
-		flag, list = "concurrencies", f.concurrencies
-	}
-	switch {
-	case closed && len(f.rates) > 0:
-		return l, cli.Usagef("--rates and --concurrencies cannot be used together: a closed loop has no rate")
-	case f.adaptive && len(list) > 0:
-		return l, cli.Usagef("--adaptive finds the loads itself: give it, or --%s", flag)
-	case f.adaptive:
-		if l.From == 0 {
-			l.From = f.firstLoad(closed)
-		}
-		return l, nil
-	case len(list) == 0 && closed:
-		l.Loads = bench.DefaultConcurrencies
-	case len(list) == 0:
-		l.Loads = bench.DefaultRates
-	}
-	for _, s := range list {
-		load, err := quantity.Rate(s)
-		if err != nil {
-			return l, cli.Usagef("--%s: %v", flag, err)
-		}
-		l.Loads = append(l.Loads, load)
-	}
-	return l, nil
-}
-
-// firstLoad is where a search begins: with a request in flight, or with the lowest rate whose level is no longer than
-// those of higher ones, since a level at half of it takes twice as long.
-func (f *sweepFlags) firstLoad(closed bool) float64 {
-	if closed || f.duration <= 0 {
-		return 1
-	}
-	return max(1, float64(f.requests)/f.duration.Seconds())
 }
 
 // leastAttainment is what --slo asks of a load where no contract says more: the share of requests

@@ -54,6 +54,22 @@ func (g *factGroup) table(caption string) doc.Table {
 	return t
 }
 
+// offered says what the rate of requests is to be held against.
+func (s *Summary) offered() string {
+	rate := s.Throughput.OfferedPerS
+	if s.Run.Timing == result.ClosedLoop {
+		return "as fast as the server answered"
+	}
+	out := "of " + numberOrDash(rate) + " offered"
+	if rate != nil && s.DurationS != nil {
+		const long = 0.15 // of the run, from which on the rate says more of its end than of the server
+		if rest := *s.DurationS - float64(s.Requests.Rows-1) / *rate; rest > long**s.DurationS {
+			out += fmt.Sprintf("; the last %s s only received", doc.Number(rest))
+		}
+	}
+	return out
+}
+
 // runFacts are what was asked of the server and what it did.
 func runFacts(s *Summary) []doc.Fact {
 	var g factGroup
@@ -63,16 +79,7 @@ func runFacts(s *Summary) []doc.Fact {
 	g.define("error_share", "Errors", doc.OrDash(r.ErrorShare, doc.Percent), sayEnds(s))
 	g.define("duration", "Duration", unit(s.DurationS, "s"), "first due to last done; the rates are over it")
 	g.define("offered_requests", "Offered", unit(t.OfferedPerS, "req/s"), schedule(&s.Run))
-	offered := "of " + numberOrDash(t.OfferedPerS) + " offered"
-	switch {
-	case s.Run.Timing == result.ClosedLoop:
-		offered = "as fast as the server answered"
-	case t.OfferedPerS != nil && s.DurationS != nil:
-		const long = 0.15 // of the run, from which on the rate says more of its end than of the server
-		if rest := *s.DurationS - float64(r.Rows-1) / *t.OfferedPerS; rest > long**s.DurationS {
-			offered += fmt.Sprintf("; the last %s s only received", doc.Number(rest))
-		}
-	}
+	offered := s.offered()
 	g.define("requests", "Throughput", unit(t.RequestsPerS, "req/s"), offered)
 
 	uncached, perEvent := "", ""

@@ -16,13 +16,13 @@ import (
 // packages that only tests import, whose names end in test. They only sink: a commit that raises
 // one says why the code is worth more than what it adds to.
 var budgets = map[string]int{
-	"anonymize": 14_000,
-	"cmd":       28_056,
-	"datasets":  28_750,
+	"anonymize": 14_010,
+	"cmd":       28_225,
+	"datasets":  28_760,
 	"examples":  1_000,
-	"replay":    63_564,
+	"replay":    64_000,
 	"synth":     16_540,
-	"trace":     34_850,
+	"trace":     34_851,
 }
 
 // slack is how far below its budget a folder may be before the budget has to sink.

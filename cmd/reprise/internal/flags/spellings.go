@@ -57,7 +57,7 @@ type spelling struct {
 	name   string
 	ours   string // our flag; the spelling is there when that is
 	isBool bool
-	told   bool                         // the help of our flag names it
+	told   bool                         // --help-all of our flag names it
 	value  func(string) (string, error) // nil takes it as it is
 }
 
@@ -77,7 +77,7 @@ var spellings = []spelling{
 	{name: "ramp-up-end-rps", ours: "rate"},
 	{name: "max-concurrency", ours: "max-in-flight"},
 	{name: "num-prompts", ours: "max-requests", value: aboveZero},
-	{name: "requests", ours: "max-requests", value: aboveZero, told: true},
+	{name: "requests", ours: "max-requests", value: aboveZero},
 	{name: "request-count", ours: "max-requests", value: aboveZero},
 	{name: "isl", ours: "input-tokens", told: true},
 	{name: "osl", ours: "output-tokens", told: true},
