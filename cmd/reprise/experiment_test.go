@@ -66,6 +66,14 @@ func TestExperimentsAreReadByAll(t *testing.T) {
 		}
 	}
 
+	// A sweep that was stopped is judged by the terms that it was made under.
+	must(t, append(strings.Fields("sweep w.parquet --rates 4,8 --level-duration 10s --level-requests 0 --no-confirm -o stopped"+preset),
+		"--clause", "p50 ttft <= 1s")...)
+	if err := os.Remove(filepath.Join("stopped", sweepFile)); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, must(t, "sweep", "stopped"), "within the contract (asked for 8 req/s")
+
 	// A directory without a state file is not taken for one with.
 	if err := os.Remove(filepath.Join("rounds", "experiment.json")); err != nil {
 		t.Fatal(err)

@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -152,4 +153,25 @@ func FuzzExperiment(f *testing.F) {
 		}
 		_ = e.refuse("sweep", []byte("{}"))
 	})
+}
+
+// A comparison that was stopped while it was planned is read by its pilot rounds, which are no measurements once there
+// are others.
+func TestPilotRoundsAreRead(t *testing.T) {
+	e := Experiment{Command: "compare"}
+	keep := func(role string, round int) {
+		for _, server := range []string{"A", "B"} {
+			e.Trials = append(e.Trials, KeptTrial{Keys: Keys{Workload: "w", Load: "poisson:4", Server: server, Role: role, Round: round},
+				Results: fmt.Sprintf("%s-%d-%s/results.parquet", role, round, server)})
+		}
+	}
+	keep(RolePilot, 1)
+	keep(RolePilot, 2)
+	for _, want := range []int{2, 1} {
+		arms, err := Arms(e)
+		if err != nil || len(arms) != 2 || len(arms[0].Files) != want || len(arms[1].Files) != want {
+			t.Errorf("%+v, %v, want %d rounds", arms, err, want)
+		}
+		keep("", 1)
+	}
 }

@@ -433,8 +433,9 @@ func TestSettingsInWords(t *testing.T) {
 	for _, c := range [][3]string{
 		{"endpoints.0", "http://a:1", "http://a:1"}, {"model", "m", "m"}, {"environment.servers.0.block_size", "16",
 			"block size 16"},
-		{"api", "completions", "api completions"}, {"prompt_text", "", "no prompt text"}, {"no_prefix_caching",
+		{"api", "completions", "api completions"}, {"prompt_text", "", "without prompt text"}, {"no_prefix_caching",
 			"true", "no prefix caching on"}, {"gone", "false", "gone off"},
+		{"sampling.ignore_eos", "true", "ignore eos on"},
 	} {
 		if got := named(c[0], c[1]); got != c[2] {
 			t.Errorf("%s is %q, want %q", c[0], got, c[2])

@@ -291,14 +291,15 @@ var selfSaid = []string{"endpoints", "model", "simulated", "server version"}
 func named(setting, value string) string {
 	var words []string
 	for _, word := range strings.FieldsFunc(setting, func(r rune) bool { return strings.ContainsRune("._[]", r) }) {
-		if _, err := strconv.Atoi(word); err != nil && word != "environment" && word != "servers" {
+		if _, err := strconv.Atoi(word); err != nil && !slices.Contains([]string{"environment", "servers", "sampling"},
+			word) {
 			words = append(words, word)
 		}
 	}
 	name := strings.Join(words, " ")
 	switch {
 	case value == "":
-		return "no " + name
+		return "without " + name
 	case value == "true" || value == "false":
 		return name + " " + map[string]string{"true": "on", "false": "off"}[value]
 	case slices.Contains(selfSaid, name):

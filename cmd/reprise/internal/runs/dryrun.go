@@ -452,8 +452,11 @@ func (d *Plan) write(w io.Writer, o textpage.Options) error {
 		line("", "%v as recorded", inSeconds(*d.RecordedNS))
 	}
 	if p := d.Plan; p != nil {
-		line("rate", "%s requests/s on average, at most %s in 1 s and %s in 10 s", cli.Figure(p.MeanRate, 3),
-			cli.Figure(p.Peak1S, 1), cli.Figure(p.Peak10S, 1))
+		most := fmt.Sprintf("at most %s in 1 s", cli.Figure(p.Peak1S, 1))
+		if p.LastNS-p.FirstNS >= 10e9 { // else most of ten seconds is empty
+			most += fmt.Sprintf(" and %s in 10 s", cli.Figure(p.Peak10S, 1))
+		}
+		line("rate", "%s requests/s on average, %s", cli.Figure(p.MeanRate, 3), most)
 		if p.PeakInFlight != nil {
 			line("in flight", "%s on average, %s in the busiest second", cli.Figure(p.MeanInFlight, 1),
 				cli.Figure(p.PeakInFlight, 1))
