@@ -9,6 +9,7 @@ import (
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/runs"
 	"reprise/replay/bench"
+	"reprise/replay/contract"
 	"reprise/trace/doc"
 	"reprise/trace/quantity"
 )
@@ -76,7 +77,11 @@ func estimate(cmd *cobra.Command, s *bench.Sweep) error {
 	}
 	e, err := s.Estimate()
 	if err == nil {
-		sayEstimate(cmd, e, "fewer where the server is saturated before")
+		sooner := "fewer where the server is saturated before"
+		if contract.Of(s.Report) != nil && !s.Closed() {
+			sooner += ". --adaptive finds the highest rate within a contract in fewer"
+		}
+		sayEstimate(cmd, e, sooner)
 	}
 	return err
 }
