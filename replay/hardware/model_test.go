@@ -1,8 +1,10 @@
 package hardware
 
 import (
+	"fmt"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -379,5 +381,52 @@ func TestQuantisations(t *testing.T) {
 				t.Errorf("%s beside it: %q, %v, want %q", config, got, err, want)
 			}
 		}
+	}
+}
+
+// Published configs have the parameters and the KV that a script counts by formulas of its own, which leave out norms
+// and biases.
+func TestPublishedConfigs(t *testing.T) {
+	configs, _ := filepath.Glob("../../../shared/data/models/*_config.json")
+	python, err := exec.LookPath("python3")
+	if err != nil || len(configs) == 0 {
+		t.Skip("there are no published configs, or no python3, which counts them")
+	}
+	var models []Model
+	var read []string
+	for _, path := range configs {
+		in, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := ReadModel(in)
+		in.Close()
+		if err == nil {
+			models, read = append(models, m), append(read, path)
+		} else if !strings.Contains(err.Error(), "--params") {
+			t.Errorf("%s: no flag in %v", path, err)
+		}
+	}
+	out, err := exec.Command(python, append([]string{"testdata/count.py"}, read...)...).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := strings.NewReader(string(out))
+	for i := range models {
+		var total, active, kept float64
+		if _, err := fmt.Fscan(counts, &total, &active, &kept); err != nil {
+			t.Fatalf("%s: %v", read[i], err)
+		}
+		p := models[i].Params()
+		one := Setup{Model: models[i], TP: 1}
+		for _, c := range [][2]float64{{p.Total / 1e9, total}, {p.Active(&models[i]) / 1e9, active},
+			{one.KVBytesPerToken(), kept}} {
+			if math.Abs(c[0]/c[1]-1) > 0.001 {
+				t.Errorf("%s: %g, and the script counts %g", filepath.Base(read[i]), c[0], c[1])
+			}
+		}
+	}
+	if len(read) < 50 {
+		t.Errorf("%d of %d configs are read", len(read), len(configs))
 	}
 }
