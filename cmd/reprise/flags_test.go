@@ -74,7 +74,7 @@ func TestMistakesOnTheCommandLine(t *testing.T) {
 			"equals sign: --ignore-eos=false\nRun with --help for how to use it.\n",
 		"replay --ignore-eos false --isl 5 --osl 5": "reprise: a switch takes its value behind an " +
 			"equals sign: --ignore-eos=false\nRun with --help for how to use it.\n",
-		"replay chat --extra-inputs ignore_eos:false": "reprise: --extra-inputs: members of a request's body go into " +
+		"replay chat --extra-inputs ignore_eos:false": "reprise: there is no --extra-inputs here: members of a request's body go into " +
 			"--extra-body, such as '{\"ignore_eos\":false}'\nRun with --help for how to use it.\n",
 		"report r.parquet --csv": "reprise: there is no --csv here: --format csv -o FILE\n" +
 			"Run with --help for how to use it.\n",

@@ -128,7 +128,7 @@ func TestFirstMistakes(t *testing.T) {
 			"a level is measured for --level-duration, such as 30s\n"},
 		{line: "replay w.parquet --ulr http://127.0.0.1:1", code: 2, want: "reprise: unknown flag: --ulr: did you mean --url?\n"},
 		{line: "replay w.parquet --no-ignore-eos", code: 2,
-			want: "reprise: --no-ignore-eos: --ignore-eos=false lets the model end its answers\n"},
+			want: "reprise: there is no --no-ignore-eos here: --ignore-eos=false lets the model end its answers\n"},
 		{line: "serve --port 8000", code: 2,
 			want: "reprise: unknown flag: --port: the address has the port: --listen 127.0.0.1:8000\n"},
 		{line: "replay w.parquet --concurrency 4 --rate 5 --dry-run", code: 2, want: "reprise: --concurrency and --rate are two loads: give one of them. For a rate with at most 4 in flight: --rate poisson:5 --max-in-flight 4\n"},
@@ -145,7 +145,7 @@ func TestFirstMistakes(t *testing.T) {
 		{line: "bench --concurrency 10", code: 2, want: "reprise: there is no --concurrency here: one load is sent by reprise replay, " +
 			"such as reprise replay --input-tokens 550 --output-tokens 150 --concurrency 10 --requests 100 --url URL\n"},
 		{line: "replay w.parquet --streaming --rate 5", code: 2,
-			want: "reprise: --streaming: answers are always streamed: leave it out\n"},
+			want: "reprise: there is no --streaming here: answers are always streamed: leave it out\n"},
 		{line: "replay w.parquet --tokenizer meta-llama/Llama-3-8B --dry-run", code: 2, want: "reprise: --tokenizer: meta-llama/Llama-3-8B is no file, and no model in Hugging Face's cache, hub: name the path of its tokenizer.json\n"},
 		{line: "replay w.parquet '--url http://x' --dry-run", code: 2, want: "reprise: \"--url http://x\" is one word, with its quotes: write --url http://x\n"},
 		{line: "replay w.parquet --extra-body {temperature:0} --url http://127.0.0.1:1 -o x.parquet", code: 2, want: "reprise: --extra-body: extra request fields: not valid JSON at byte 2: write an object in quotes, such as '{\"temperature\":0}'\n"},

@@ -172,7 +172,7 @@ func (f *Spellings) refuse(command string, fl *pflag.FlagSet) error {
 		return nil
 	}
 	name := slices.Max(names) // dataset-path before dataset-name
-	return cli.Usagef("--%s: %s", name, strings.ReplaceAll(refused[name], "COMMAND", command))
+	return cli.Usagef("there is no --%s here: %s", name, strings.ReplaceAll(refused[name], "COMMAND", command))
 }
 
 // Apply translates what was given into our flags, and refuses what has another meaning.
