@@ -113,9 +113,11 @@ var labels = []string{"user", "model", "adapter", "class", "replica"}
 
 // fits reports whether a mapping may go with a format.
 func (m Mapping) fits(f Format) bool {
-	isLabel := func(name string) bool { return slices.Contains(labels, name) }
-	return f.mapped || f.adds && m.adds() || f.labels && !slices.ContainsFunc(slices.Collect(maps.Keys(m)),
-		func(name string) bool { return !isLabel(name) })
+	onlyLabels := true
+	for name := range m {
+		onlyLabels = onlyLabels && slices.Contains(labels, name)
+	}
+	return f.mapped || f.adds && m.adds() || f.labels && onlyLabels
 }
 
 // dotted returns m with its paths as lookup takes them.

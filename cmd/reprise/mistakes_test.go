@@ -139,7 +139,7 @@ func TestFirstMistakes(t *testing.T) {
 		{line: "replay w.parquet --tokenizer ./none.json --dry-run", code: 2,
 			want: "reprise: tokenizer: there is no file or folder ./none.json\n"},
 		{line: "replay w.parquet --rate 5 -o x.csv", code: 2,
-			want: "reprise: -o x.csv: it is Parquet: name x.parquet. reprise export makes CSV and other formats of it\n"},
+			want: "reprise: -o x.csv: Parquet is written there: name it x.parquet. reprise export makes CSV and other formats of it\n"},
 		{line: "compare --a http://127.0.0.1:1 --b http://127.0.0.1:2", code: 2,
 			want: "reprise: --a and --b name results: a server goes to --url-a or --url-b\n"},
 		{line: "bench --concurrency 10", code: 2, want: "reprise: there is no --concurrency here: one load is sent by reprise replay, " +

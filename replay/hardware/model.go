@@ -423,7 +423,8 @@ type dimension struct {
 
 func (d *dimension) check() error {
 	if d.value < 1 || d.value > most {
-		return fmt.Errorf("%s is not there, or not from 1 to %d", d.name, most)
+		return fmt.Errorf("%s is not there, or not from 1 to %d: give a config.json that has it, else %s", d.name, most,
+			inPlace)
 	}
 	return nil
 }

@@ -43,7 +43,13 @@ func (c *config) layers(m *Model) error {
 			m.Sliding++
 		case "linear_attention":
 			m.Recurrent.Layers++
+		case "full_attention", "attention", "chunked_attention", "deepseek_sparse_attention", "":
+		default:
+			return fmt.Errorf("it has layers of the kind %.40q, whose size is not computed here: %s", kind, inPlace)
 		}
+	}
+	if m.Recurrent.Layers > 0 && c.KeyHeads == 0 {
+		return errors.New("it has layers of linear attention, and no linear_num_key_heads that sizes them: " + inPlace)
 	}
 	for _, slides := range c.Slides {
 		m.Sliding += slides
