@@ -27,7 +27,8 @@ func ReadFields(format string, mapped []string) (fields []SourceField, ok bool) 
 			continue
 		}
 		for _, name := range mapped {
-			if !(Mapping{name: nil}).fits(f) || !slices.ContainsFunc(targets, func(t target) bool { return t.name == name }) {
+			known := slices.ContainsFunc(targets, func(t target) bool { return t.name == name })
+			if !known || !(Mapping{name: nil}).fits(f) {
 				return nil, false
 			}
 		}

@@ -67,8 +67,8 @@ func TestExperimentsAreReadByAll(t *testing.T) {
 	}
 
 	// A sweep that was stopped is judged by the terms that it was made under.
-	must(t, append(strings.Fields("sweep w.parquet --rates 4,8 --level-duration 10s --level-requests 0 --no-confirm -o stopped"+preset),
-		"--clause", "p50 ttft <= 1s")...)
+	stopped := "sweep w.parquet --rates 4,8 --level-duration 10s --level-requests 0 --no-confirm -o stopped" + preset
+	must(t, append(strings.Fields(stopped), "--clause", "p50 ttft <= 1s")...)
 	if err := os.Remove(filepath.Join("stopped", sweepFile)); err != nil {
 		t.Fatal(err)
 	}

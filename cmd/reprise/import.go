@@ -260,7 +260,8 @@ const importMemory = 1200 << 20
 // takeProgress shows how far a command is that takes requests in by the given step, of which share tells how much is
 // done, and then writes them. Writing takes next to nothing after a log of text and nearly as long as reading after one
 // of hashes: a quarter of the whole lies between.
-func takeProgress(cmd *cobra.Command, step string, share func(taken int64) float64) (*cli.Progress, func(string, int64)) {
+func takeProgress(cmd *cobra.Command, step string,
+	share func(taken int64) float64) (*cli.Progress, func(step string, done int64)) {
 	var taken, written atomic.Int64
 	bar := cli.NewProgress(cmd,
 		cli.Step{Name: step, Part: 3, Done: func() float64 { return share(taken.Load()) }},

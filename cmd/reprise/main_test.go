@@ -168,7 +168,8 @@ func TestQuietKeepsTheAnswer(t *testing.T) {
 		if !strings.Contains(told, "note:") && !strings.Contains(told, "\nuse:") {
 			t.Errorf("%s: no note to leave out in %q", args, told)
 		}
-		if code != cli.Good || !strings.HasPrefix(errs, "out: ") || strings.Contains(errs, "note:") || strings.Contains(errs, "\nuse:") {
+		if noted := strings.Contains(errs, "note:") || strings.Contains(errs, "\nuse:"); code != cli.Good || noted ||
+			!strings.HasPrefix(errs, "out: ") {
 			t.Errorf("%s --quiet: exit code %d, %q", args, code, errs)
 		}
 	}

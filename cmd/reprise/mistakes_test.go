@@ -139,11 +139,13 @@ func TestFirstMistakes(t *testing.T) {
 		{line: "replay w.parquet --tokenizer ./none.json --dry-run", code: 2,
 			want: "reprise: tokenizer: there is no file or folder ./none.json\n"},
 		{line: "replay w.parquet --rate 5 -o x.csv", code: 2,
-			want: "reprise: -o x.csv: Parquet is written there: name it x.parquet. reprise export makes CSV and other formats of it\n"},
+			want: "reprise: -o x.csv: Parquet is written there: name it x.parquet. reprise export makes CSV and other " +
+				"formats of it\n"},
 		{line: "compare --a http://127.0.0.1:1 --b http://127.0.0.1:2", code: 2,
 			want: "reprise: --a and --b name results: a server goes to --url-a or --url-b\n"},
-		{line: "bench --concurrency 10", code: 2, want: "reprise: there is no --concurrency here: one load is sent by reprise replay, " +
-			"such as reprise replay --input-tokens 550 --output-tokens 150 --concurrency 10 --requests 100 --url URL\n"},
+		{line: "bench --concurrency 10", code: 2, want: "reprise: there is no --concurrency here: one load is sent by " +
+			"reprise replay, such as reprise replay --input-tokens 550 --output-tokens 150 --concurrency 10 --requests " +
+			"100 --url URL\n"},
 		{line: "replay w.parquet --streaming --rate 5", code: 2,
 			want: "reprise: there is no --streaming here: answers are always streamed: leave it out\n"},
 		{line: "replay w.parquet --tokenizer meta-llama/Llama-3-8B --dry-run", code: 2, want: "reprise: --tokenizer: meta-llama/Llama-3-8B is no file, and no model in Hugging Face's cache, hub: name the path of its tokenizer.json\n"},

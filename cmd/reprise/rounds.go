@@ -333,8 +333,8 @@ func (m *roundMaker) makeRounds(cmd *cobra.Command, upTo int) error {
 	return nil
 }
 
-// estimate counts the pilot rounds and the rounds that are asked for, or the planned rounds once there is a plan, without
-// what the directory has.
+// estimate counts the pilot rounds and the rounds that are asked for, or the planned rounds once there is a plan,
+// without the runs that the directory has.
 func (m *roundMaker) estimate() (bench.Estimate, error) {
 	rounds := m.pilot + m.rounds
 	if m.decided != nil {

@@ -146,7 +146,8 @@ func TestTokenizerOfModel(t *testing.T) {
 			t.Errorf("%s%s: code %d, taken %t\n%s", c.model, c.flags, code, taken, errs)
 		}
 		says, _, _ := reprise(t, strings.Fields("check --details --url "+server.URL+c.flags)...)
-		if strings.Contains(says, " tokens than ") == c.taken || strings.Contains(says, "counts as the server does") != c.taken {
+		if strings.Contains(says, " tokens than ") == c.taken ||
+			strings.Contains(says, "counts as the server does") != c.taken {
 			t.Errorf("%s%s: check says\n%s", c.model, c.flags, says)
 		}
 	}

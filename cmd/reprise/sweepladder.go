@@ -47,8 +47,8 @@ func (f *sweepFlags) ladder() (bench.Ladder, error) {
 	return l, nil
 }
 
-// firstLoad is where a search begins: with one request in flight, or with the lowest rate at which a level takes no longer
-// than at a higher one. At half of that rate a level takes twice as long.
+// firstLoad is where a search begins: with one request in flight, or with the lowest rate at which a level takes no
+// longer than at a higher one. At half of that rate a level takes twice as long.
 func (f *sweepFlags) firstLoad(closed bool) float64 {
 	if closed || f.duration <= 0 {
 		return 1

@@ -161,7 +161,8 @@ func TestPilotRoundsAreRead(t *testing.T) {
 	e := Experiment{Command: "compare"}
 	keep := func(role string, round int) {
 		for _, server := range []string{"A", "B"} {
-			e.Trials = append(e.Trials, KeptTrial{Keys: Keys{Workload: "w", Load: "poisson:4", Server: server, Role: role, Round: round},
+			of := Keys{Workload: "w", Load: "poisson:4", Server: server, Role: role, Round: round}
+			e.Trials = append(e.Trials, KeptTrial{Keys: of,
 				Results: fmt.Sprintf("%s-%d-%s/results.parquet", role, round, server)})
 		}
 	}

@@ -162,8 +162,8 @@ func TestParseSuiteFaults(t *testing.T) {
 
 // What is read as a load prints as one that is read the same.
 func FuzzParseLoad(f *testing.F) {
-	for _, s := range []string{"recorded", "recorded,speed=1", "recorded,speed=2", "sequential", "burst", "concurrency:8,ramp-up=30s",
-		"poisson:6", "gamma:5,cv=2"} {
+	for _, s := range []string{"recorded", "recorded,speed=1", "recorded,speed=2", "sequential", "burst",
+		"concurrency:8,ramp-up=30s", "poisson:6", "gamma:5,cv=2"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

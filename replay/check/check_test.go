@@ -116,7 +116,8 @@ func TestRunOtherTokenizer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "problem: the server counts 36.2 % fewer tokens than cl100k_base for Chinese and Japanese. Prompts would not have the lengths of the workload: give --tokenizer o200k_base, which counts as the server does"
+	want := "problem: the server counts 36.2 % fewer tokens than cl100k_base for Chinese and Japanese. Prompts would not " +
+		"have the lengths of the workload: give --tokenizer o200k_base, which counts as the server does"
 	if got := r.said("Tokenizer"); got != want || r.Problems() != 1 {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}

@@ -54,8 +54,8 @@ var gpuColumns = []struct {
 	{"watts", 1, func(g *GPU) *float64 { return &g.Watts }, false},
 }
 
-// ReadGPUs reads data sheets: CSV with a header that names the columns name, memory_mib, bandwidth_gb_s, bf16_tflops and
-// link_gb_s, and if need be label, fp8_tflops, fp4_tflops, watts and source.
+// ReadGPUs reads data sheets: CSV with a header that names the columns name, memory_mib, bandwidth_gb_s, bf16_tflops
+// and link_gb_s, and if need be label, fp8_tflops, fp4_tflops, watts and source. An error names line and column.
 func ReadGPUs(in io.Reader) (all []GPU, err error) {
 	r := csv.NewReader(io.LimitReader(in, maxConfig))
 	header, err := r.Read()
@@ -108,7 +108,7 @@ func readGPU(field func(column string) string) (g GPU, column string, err error)
 		}
 		value, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(value >= 0 && value <= 1e9) || c.need && value == 0 {
-			return g, c.name, errors.New("want a number above 0 and at most 1e9, in the unit that the column's name ends in")
+			return g, c.name, errors.New("want a number above 0 and at most 1e9, in the unit that ends the column's name")
 		}
 		*c.set(&g) = value * c.unit
 	}

@@ -19,8 +19,8 @@ func TestDataSheets(t *testing.T) {
 		}
 		seen[g.Name] = true
 	}
-	for _, name := range []string{"a100-80gb", "l4", "l40s", "h20", "h100", "h200", "b200", "b300", "gb200", "gb300", "mi300x", "mi325x",
-		"mi355x", "rtx5090", "tpu-v6e", "gaudi3"} {
+	for _, name := range []string{"a100-80gb", "l4", "l40s", "h20", "h100", "h200", "b200", "b300", "gb200", "gb300",
+		"mi300x", "mi325x", "mi355x", "rtx5090", "tpu-v6e", "gaudi3"} {
 		if !seen[name] {
 			t.Errorf("no data sheet of %s", name)
 		}
@@ -67,7 +67,8 @@ func FuzzReadGPUs(f *testing.F) {
 			return
 		}
 		for _, g := range all {
-			if g.Name == "" || g.MemoryMiB < 1 || !(g.Bandwidth > 0) || !(g.BF16 > 0) || !(g.Link > 0) || g.FP8 < 0 || g.FP4 < 0 {
+			if least := min(float64(g.MemoryMiB), g.Bandwidth, g.BF16, g.Link); g.Name == "" || !(least > 0) ||
+				min(g.FP8, g.FP4) < 0 {
 				t.Errorf("%+v", g)
 			}
 		}

@@ -309,7 +309,8 @@ func list(times int, text string) string {
 // and of the three tokens before the last the 10,240 values that a convolution takes, in 16 bits.
 func TestStateOfASequence(t *testing.T) {
 	m, err := ReadModel(strings.NewReader(`{"model_type":"x","rms_norm_eps":1,"hidden_act":"silu",
-		"num_hidden_layers":64,"hidden_size":5120,"num_attention_heads":24,"num_key_value_heads":4,"head_dim":256,"intermediate_size":17408,
+		"num_hidden_layers":64,"hidden_size":5120,"num_attention_heads":24,"num_key_value_heads":4,"head_dim":256,
+		"intermediate_size":17408,
 		"vocab_size":248320,"full_attention_interval":4,"linear_conv_kernel_dim":4,"linear_key_head_dim":128,
 		"linear_num_key_heads":16,"linear_num_value_heads":48,"linear_value_head_dim":128,
 		"mamba_ssm_dtype":"float32"}`))

@@ -55,8 +55,8 @@ func (c *config) layers(m *Model) error {
 		m.Sliding += slides
 	}
 	if c.WindowHeads > 0 && c.WindowHeads != c.Heads {
-		return errors.New("its layers have two numbers of heads (swa_num_attention_heads), whose size is not computed " +
-			"here: " + inPlace)
+		return errors.New("its layers have two numbers of heads (swa_num_attention_heads), whose size is not " +
+			"computed here: " + inPlace)
 	}
 	if c.KeyHeads > 0 {
 		if len(c.LayerTypes) == 0 && c.FullEvery > 0 {

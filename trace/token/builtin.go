@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -108,7 +109,7 @@ func OpenAny(nameOrPath string) (*Encoding, error) {
 			"(%.16q): want its path",
 			nameOrPath, fileName, digest)
 	}
-	if strings.HasSuffix(nameOrPath, ".json") || strings.HasPrefix(nameOrPath, "/") || strings.HasPrefix(nameOrPath, ".") {
+	if filepath.IsAbs(nameOrPath) || strings.HasPrefix(nameOrPath, ".") || filepath.Ext(nameOrPath) == ".json" {
 		return nil, fmt.Errorf("tokenizer: there is no file or folder %s", nameOrPath)
 	}
 	return nil, fmt.Errorf("unknown tokenizer %q: want one of %s, or the path of a %s or of the folder with it",

@@ -65,8 +65,8 @@ func CheckOutputs(cmd *cobra.Command, args []string) error {
 		switch ext := filepath.Ext(path); {
 		case fault != nil:
 		case slices.Contains(formats, Parquet) && slices.Contains(otherFormats, ext):
-			fault = Usagef("%s %s: Parquet is written there: name it %s. reprise export makes CSV and other formats of it", name, path,
-				strings.TrimSuffix(path, ext)+".parquet")
+			fault = Usagef("%s %s: Parquet is written there: name it %s. reprise export makes CSV and other formats "+
+				"of it", name, path, strings.TrimSuffix(path, ext)+".parquet")
 		case objectstore.IsURL(path):
 			fault = checkObject(path, name, folder || fl.Changed("partitions"), On(cmd, "overwrite"))
 		case fl.Changed("partitions") && flag.Name == "output":

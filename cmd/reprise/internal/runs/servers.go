@@ -182,9 +182,9 @@ func (s *replayServers) learnWords(cmd *cobra.Command, api string) {
 		*m = before
 	default:
 		s.words = len(m.Words.Text)
-		cli.Oncef(cmd, "tokenizer: none is named, and in a sample the server counts %s. So prompts are made of %d words "+
-			"that it counts as one token each, and lengths are right; --tokenizer PATH starts faster and sends more of "+
-			"the vocabulary", off, s.words)
+		cli.Oncef(cmd, "tokenizer: none is named, and in a sample the server counts %s. So prompts are made of %d "+
+			"words that it counts as one token each, and lengths are right; --tokenizer PATH starts faster and sends "+
+			"more of the vocabulary", off, s.words)
 	}
 }
 
