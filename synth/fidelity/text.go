@@ -164,7 +164,7 @@ func verdict(checks []Check) (says string, failed []string) {
 	case n > 1:
 		says += fmt.Sprintf("; %d do not apply", n)
 		if slices.ContainsFunc(checks, func(c Check) bool { return c.Name == "hit_by_block" && c.OK == nil }) {
-			says += ", those of prefix reuse among them"
+			says += ", prefix reuse among them"
 		}
 	}
 	return says, failed

@@ -409,6 +409,15 @@ func (d *dryPass) finish(out *Plan) {
 	}
 }
 
+// peaks are the most requests of a second, and of ten seconds where the plan is so long.
+func peaks(p *replay.Plan) string {
+	out := fmt.Sprintf("at most %s in 1 s", cli.Figure(p.Peak1S, 1))
+	if p.LastNS-p.FirstNS >= 10e9 {
+		out += fmt.Sprintf(" and %s in 10 s", cli.Figure(p.Peak10S, 1))
+	}
+	return out
+}
+
 // write prints the plan for people.
 func (d *Plan) write(w io.Writer, o textpage.Options) error {
 	p := textpage.New(o)
@@ -452,11 +461,7 @@ func (d *Plan) write(w io.Writer, o textpage.Options) error {
 		line("", "%v as recorded", inSeconds(*d.RecordedNS))
 	}
 	if p := d.Plan; p != nil {
-		most := fmt.Sprintf("at most %s in 1 s", cli.Figure(p.Peak1S, 1))
-		if p.LastNS-p.FirstNS >= 10e9 { // else most of ten seconds is empty
-			most += fmt.Sprintf(" and %s in 10 s", cli.Figure(p.Peak10S, 1))
-		}
-		line("rate", "%s requests/s on average, %s", cli.Figure(p.MeanRate, 3), most)
+		line("rate", "%s requests/s on average, %s", cli.Figure(p.MeanRate, 3), peaks(p))
 		if p.PeakInFlight != nil {
 			line("in flight", "%s on average, %s in the busiest second", cli.Figure(p.MeanInFlight, 1),
 				cli.Figure(p.PeakInFlight, 1))
