@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"os/exec"
@@ -239,5 +240,44 @@ for cell in json.load(open(sys.argv[1]))["cells"]:
 	cmd.Env = append(os.Environ(), asCommand+"=1", "MPLBACKEND=Agg")
 	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "measured  succeeded") {
 		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// A Benchmark Report is valid by the library that defines it, and has the figures of the report.
+func TestBenchmarkReportByPeers(t *testing.T) {
+	long(t)
+	const script = `import sys
+from llmd_benchmark_report.core import import_benchmark_report
+of = import_benchmark_report(sys.argv[1])
+all = of.results.request_performance.aggregate
+print(of.version, all.requests.total, all.latency.time_to_first_token.mean, all.latency.request_latency.p50,
+      all.throughput.output_token_rate.mean)`
+	python, err := exec.LookPath("python3")
+	if err != nil || exec.Command(python, "-c", "import llmd_benchmark_report").Run() != nil {
+		t.Skip("there is no python3 with llmd-benchmark-report")
+	}
+	_, results := interopFiles(t)
+	var s report.Summary
+	out, _, _ := reprise(t, "report", results, "--json")
+	if err := json.Unmarshal([]byte(out), &s); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "br.json")
+	reprise(t, "report", results, "--format", "benchmark-report", "-o", path)
+	read, err := exec.Command(python, "-c", script, path).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, read)
+	}
+	var version string
+	var total int64
+	var ttft, e2e, rate float64
+	if _, err := fmt.Sscan(string(read), &version, &total, &ttft, &e2e, &rate); err != nil {
+		t.Fatalf("%v: %s", err, read)
+	}
+	near := func(a, b float64) bool { return math.Abs(a-b) <= 1e-6*math.Abs(b) }
+	l := &s.Latency.FromSent
+	if version != "0.2.1" || total != s.Requests.Rows || !near(1e3*ttft, *l.TTFT.Mean) || !near(1e3*e2e, *l.E2E.P50) ||
+		!near(rate, *s.Throughput.OutputTokensPerS) {
+		t.Errorf("%s", read)
 	}
 }

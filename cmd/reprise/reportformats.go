@@ -36,6 +36,7 @@ var summaryFormats = []summaryFormat{
 	{formatCSV, report.WriteCSV},
 	{"junit", report.WriteJUnit},
 	{"prometheus", report.WritePrometheus},
+	{"benchmark-report", report.WriteBenchmarkReport},
 }
 
 // formatEndings say by the ending of a file in what format it is written. Else it is text.

@@ -96,6 +96,7 @@
 //     distributions laid over each other, tokens per GPU against tokens per user
 //   - limits.go: the limits of a verdict, which of them are loosened, and how that is said
 //   - csv.go: the report as CSV
+//   - benchmarkreport.go: the Benchmark Report of llm-d-benchmark
 //   - junit.go: checks and clauses as JUnit XML
 //   - prometheus.go: the report in Prometheus' text format, and the push to a Pushgateway
 //   - decision.go: the record of a tuning: settings accepted and rejected, latencies and cost

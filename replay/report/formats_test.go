@@ -21,7 +21,8 @@ import (
 
 // writers are all that write nothing but a summary.
 var writers = map[string]func(io.Writer, Summary) error{
-	"md": func(w io.Writer, s Summary) error { return Page(s).WriteMarkdown(w) }, "csv": WriteCSV, "junit.xml": WriteJUnit, "prom": WritePrometheus,
+	"md": func(w io.Writer, s Summary) error { return Page(s).WriteMarkdown(w) }, "csv": WriteCSV, "junit.xml": WriteJUnit,
+	"prom": WritePrometheus, "br.json": WriteBenchmarkReport,
 }
 
 func written(t *testing.T, write func(io.Writer, Summary) error, s Summary) string {

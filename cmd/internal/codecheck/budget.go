@@ -20,7 +20,7 @@ var budgets = map[string]int{
 	"cmd":       28_236,
 	"datasets":  28_762,
 	"examples":  1_000,
-	"replay":    64_010,
+	"replay":    64_196,
 	"synth":     16_543,
 	"trace":     34_852,
 }
