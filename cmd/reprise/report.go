@@ -522,6 +522,10 @@ func resultsNamed(cmd *cobra.Command, paths []string) ([]string, error) {
 		if err != nil || !info.IsDir() || trace.IsPartitioned(path) {
 			continue // what cannot be read is said when it is opened
 		}
+		if e, err := bench.Open(path); err == nil && len(e.Trials) == 1 { // and maybe the rest of a stopped one
+			out[i] = e.Path(e.Trials[0])
+			continue
+		}
 		found, journals, err := resultsBelow(path)
 		if err != nil {
 			return nil, err

@@ -2,6 +2,7 @@ package table
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"reprise/replay/report"
@@ -193,7 +194,8 @@ func (q *request) addLatencies(r *result.Result) {
 		gaps.Add(gap)
 	}
 	order := sample.Sorted(slices.Sorted(slices.Values(r.GapsNS)))
-	q.ITLMean, q.ITLMedian, q.ITLMax = trace.Ptr(gaps.Mean()/1e6), milliseconds(order.At(1, 2)), milliseconds(gaps.Max)
+	q.ITLMean = milliseconds(int64(math.Round(gaps.Mean()))) // to the nanosecond, as all times are
+	q.ITLMedian, q.ITLMax = milliseconds(order.At(1, 2)), milliseconds(gaps.Max)
 }
 
 func milliseconds(ns int64) *float64 { return trace.Ptr(float64(ns) / 1e6) }
