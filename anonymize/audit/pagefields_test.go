@@ -118,7 +118,7 @@ func TestCardsNameNoFieldsOfTheSource(t *testing.T) {
 		"as a target":     {withCard(t, fields(anonymize.SourceFields{Format: "jsonl", Mapped: []string{"user_name"}})), Fail},
 		"as a format":     {withCard(t, fields(anonymize.SourceFields{Format: "tenant log"})), Fail},
 		"as a kind":       {withCard(t, fields(anonymize.SourceFields{Format: "mooncake", Kinds: map[string]int{"user": 1}})), Fail},
-		"mapped by none":  {withCard(t, fields(anonymize.SourceFields{Format: "mooncake", Mapped: []string{"user"}})), Fail},
+		"mapped by none":  {withCard(t, fields(anonymize.SourceFields{Format: "sharegpt", Mapped: []string{"user"}})), Fail},
 		"under a new key": {withCard(t, fields(anonymize.SourceFields{Format: "mooncake"}), `"format":`, `"names": ["tenant"], "format":`), Fail},
 		"in public": {withCard(t, func(c *anonymize.Card) {
 			*c = anonymize.SessionsCard(dp.SessionStatement{Unit: "user"}, trace.Meta{Tier: anonymize.Public})

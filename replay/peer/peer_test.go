@@ -41,7 +41,7 @@ func presetRun() []result.Result {
 	a.EventTokens, a.Output, a.WantOutput = []int32{1, 3, 2}, trace.Ptr(int32(6)), trace.Ptr[int32](8)
 	a.FirstContentNS = trace.Ptr(70 * msNS) // the first chunk was reasoning
 	b := answer(1, 90, 10, 40)
-	b.Input = trace.Ptr(int32(50))
+	b.Input, b.FirstContentNS = trace.Ptr(int32(50)), nil // all of its answer was reasoning
 	c := failure(2, 200, "reset")
 	d := failure(3, 300, "cancelled")
 	d.DoneNS = trace.Ptr(310 * msNS)
