@@ -11,7 +11,6 @@ import (
 
 	"reprise/replay/result"
 	"reprise/trace"
-	"reprise/trace/arrival"
 )
 
 // benchmarkReport is the version of the schema of llm-d-benchmark that [WriteBenchmarkReport] writes.
@@ -79,11 +78,10 @@ func WriteBenchmarkReport(w io.Writer, s Summary) error {
 	if s.Requests.Succeeded > 0 && s.Tokens.Output > 0 {
 		load["output_seq_len"] = brLength(s.Tokens.Output, s.Requests.Succeeded)
 	}
-	if process, err := arrival.ParseProcess(s.Run.Rate); err == nil && process.Rate() > 0 {
-		load["rate_qps"] = process.Rate()
-	}
-	if s.Run.Concurrency > 0 {
+	if s.Run.Timing == result.ClosedLoop {
 		load["concurrency"] = s.Run.Concurrency
+	} else if rate := s.Throughput.OfferedPerS; rate != nil {
+		load["rate_qps"] = *rate
 	}
 	if s.Sessions != nil {
 		load["multi_turn"] = brSection{"enabled": true}
