@@ -326,8 +326,8 @@ func TestDeliveredAgainstAsked(t *testing.T) {
 		for i := range int64(40) {
 			r := hit(i, 100, 0, 0)
 			at := i * 100 * msNS
-			r.DueNS, r.SentNS, r.FirstTokenNS, r.LastTokenNS, r.DoneNS = at, trace.Ptr(at), trace.Ptr(at+msNS), trace.Ptr(at+2*msNS), trace.Ptr(at+2*msNS)
-			r.FirstEventNS, r.HeadersNS = nil, nil
+			r.DueNS, r.SentNS, r.FirstTokenNS, r.LastTokenNS = at, trace.Ptr(at), trace.Ptr(at+msNS), trace.Ptr(at+2*msNS)
+			r.FirstEventNS, r.HeadersNS, r.FirstContentNS, r.DoneNS = nil, nil, r.FirstTokenNS, r.LastTokenNS
 			r.WantOutput = trace.Ptr(*r.Output)
 			c.edit(&r)
 			rows = append(rows, r)
@@ -482,6 +482,7 @@ func TestContradictions(t *testing.T) {
 	for reason, spoil := range map[string]func(*result.Result){
 		"due time":       func(r *result.Result) { r.DueNS = -1 },
 		"first":          func(r *result.Result) { r.FirstTokenNS = trace.Ptr(*r.LastTokenNS + 1) },
+		"answer began":   func(r *result.Result) { r.FirstContentNS = trace.Ptr(*r.FirstTokenNS - 1) },
 		"before":         func(r *result.Result) { r.HeadersNS = trace.Ptr(*r.SentNS - 1) },
 		"outside":        func(r *result.Result) { r.DoneNS = trace.Ptr(int64(1) << 60) },
 		"number of gaps": func(r *result.Result) { r.Events = 3 },
@@ -568,5 +569,29 @@ func TestGuessedTokenizer(t *testing.T) {
 		if got != c.want || s.Verdict.Trustworthy != (c.want == "") {
 			t.Errorf("%+v: %q, %+v", c, got, s.Verdict.Reasons)
 		}
+	}
+}
+
+// Where the answer begins with the first token, that instant is known or uncertain with it; where reasoning comes first,
+// one uncertain instant leaves the beginning of the answer unknown. A result without a first token has neither.
+func TestAnswerBegins(t *testing.T) {
+	for _, c := range []struct {
+		content   int64
+		uncertain []bool
+		want      bool
+	}{
+		{10, nil, true}, {10, []bool{false, true}, true}, {10, []bool{true, false}, false}, {20, nil, true},
+		{20, []bool{false, true}, false}, {20, []bool{false, false}, true},
+	} {
+		r := answer(1, 0, 0, 10, 20)
+		r.FirstContentNS, r.Uncertain = trace.Ptr(c.content*msNS), c.uncertain
+		d := Derive(&r)
+		if got := d.TTFO[FromSent]; got.OK != c.want || c.want && got.NS != c.content*msNS {
+			t.Errorf("%+v: %+v", c, got)
+		}
+	}
+	none := answer(1, 0, 0)
+	if d := Derive(&none); d.TTFO[FromSent].OK {
+		t.Errorf("of no token: %+v", d.TTFO)
 	}
 }

@@ -44,8 +44,8 @@ type Durations struct {
 	uncounted                bool // the server counts its tokens so that it cannot be
 }
 
-// begun are the latencies that begin when a request was sent, and when it was due: where those of a request are, where
-// their statistics are, and their curves, if they are drawn. Reports show them in this order.
+// begun are the latencies that begin when a request was sent, and when it was due: where a request has them, where a
+// summary has their statistics, and the curves of the latencies that are drawn.
 var begun = []struct {
 	of     *figure.Subject
 	spans  func(*Durations) *[origins]Span
@@ -81,14 +81,11 @@ func Derive(r *result.Result) Durations {
 	l := Durations{whole: r.API == result.APIEmbeddings, uncounted: r.Contradictions().Refutes(usage.Output)}
 	first, content, last := r.FirstTokenNS, r.FirstContentNS, r.LastTokenNS
 	if n := len(r.Uncertain); n > 0 {
-		if content != nil && *content != *first && slices.Contains(r.Uncertain, true) {
-			content = nil // nothing says which of the instants is its own
-		}
 		if r.Uncertain[0] {
-			if content != nil && *content == *first {
-				content = nil
-			}
 			first = nil
+		}
+		if slices.Contains(r.Uncertain, true) && (first == nil || content != nil && *content != *first) {
+			content = nil // nothing says which event it is, and one of them is uncertain
 		}
 		if r.Uncertain[n-1] {
 			last = nil
@@ -218,13 +215,17 @@ func CheckResult(r *result.Result) error {
 	if r.SentNS != nil {
 		start = *r.SentNS
 	}
-	for _, p := range []*int64{&start, r.HeadersNS, r.FirstEventNS, r.FirstTokenNS, r.LastTokenNS, r.DoneNS} {
+	for _, p := range []*int64{&start, r.HeadersNS, r.FirstEventNS, r.FirstTokenNS, r.FirstContentNS, r.LastTokenNS,
+		r.DoneNS} {
 		if p != nil && (*p < start || *p < 0 || *p > MaxInstant) {
 			return bad("an instant is outside the run, or before the request was sent")
 		}
 	}
 	if r.FirstTokenNS != nil && r.LastTokenNS != nil && *r.LastTokenNS < *r.FirstTokenNS {
 		return bad("its last token came before the first")
+	}
+	if r.FirstContentNS != nil && (r.FirstTokenNS == nil || *r.FirstContentNS < *r.FirstTokenNS) {
+		return bad("its answer began before its first token")
 	}
 	if len(r.GapsNS) != int(max(r.Events-1, 0)) {
 		return bad("the number of gaps is not one less than the token events")

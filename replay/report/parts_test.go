@@ -105,7 +105,8 @@ func TestManyValues(t *testing.T) {
 // An embedding ends with its answer, and has no first token to be late with.
 func TestEmbeddingLatency(t *testing.T) {
 	r := answer(0, 0, 5, 10, 20)
-	r.API, r.FirstTokenNS, r.LastTokenNS, r.Events, r.GapsNS = result.APIEmbeddings, nil, nil, 0, nil
+	r.API, r.Events, r.GapsNS = result.APIEmbeddings, 0, nil
+	r.FirstTokenNS, r.FirstContentNS, r.LastTokenNS = nil, nil, nil
 	done := *r.SentNS + 30*msNS
 	r.DoneNS = &done
 	s := summarise(t, result.Run{}, Options{SLO: SLO{TTFT: trace.Ptr(time.Millisecond), E2E: trace.Ptr(40 * time.Millisecond)}}, r)
