@@ -92,13 +92,7 @@ func (l *Level) takeSummary(s *report.Summary) {
 	l.OutputPerS, l.PromptPerS = s.Throughput.OutputTokensPerS, s.Throughput.PromptTokensPerS
 	l.TTFTDue, l.TTFTSent = s.Latency.FromDue.TTFT, s.Latency.FromSent.TTFT
 	l.TPOT, l.ITL, l.E2E = s.Latency.TPOT, s.Latency.ITLChunk, s.Latency.FromDue.E2E
-	if n := s.Requests.Succeeded; n > 0 {
-		output, prompt := float64(s.Tokens.Output)/float64(n), float64(s.Tokens.Prompt)/float64(n)
-		l.PromptMean = &prompt
-		if v := s.Tokens.Impossible; v == nil || v.OutputRows == 0 {
-			l.OutputMean = &output
-		}
-	}
+	l.PromptMean, l.OutputMean = s.MeanLengths()
 	if s.Goodput != nil {
 		l.GoodShare = s.Goodput.FromDue.Share
 	}

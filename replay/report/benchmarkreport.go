@@ -60,7 +60,7 @@ func brLevel(of *Level, units string) *brStat {
 	return &brStat{Units: units, Mean: &of.Mean, Max: &of.Max}
 }
 
-// A brSection is an object of a Benchmark Report without what is not known: the schema has nothing for it.
+// A brSection is an object of a Benchmark Report. A figure that is not known is left out, as the schema has it.
 type brSection map[string]any
 
 func (b brSection) put(name string, stat *brStat) {
@@ -73,22 +73,25 @@ func (b brSection) put(name string, stat *brStat) {
 // exchange them, in JSON, which is YAML too. Latencies are from when a request was sent, of the requests that
 // succeeded. The verdict, which the schema has no place for, is the description of the run.
 func WriteBenchmarkReport(w io.Writer, s Summary) error {
-	load := brSection{"tool": "reprise", "tool_version": s.Run.Version, "source": brSource(&s.Run),
-		"input_seq_len": brLength(s.Tokens.Prompt, s.Requests.Succeeded)}
-	if s.Requests.Succeeded > 0 && s.Tokens.Output > 0 {
-		load["output_seq_len"] = brLength(s.Tokens.Output, s.Requests.Succeeded)
+	prompt, output := s.MeanLengths()
+	load := brSection{"tool": "reprise", "tool_version": s.Run.Version, "source": "random",
+		"input_seq_len": brLength(prompt)}
+	if s.Run.Prompts == result.PromptsVerbatim {
+		load["source"] = "sampled"
 	}
-	if s.Run.Timing == result.ClosedLoop {
+	if output != nil {
+		load["output_seq_len"] = brLength(output)
+	}
+	switch rate := s.Throughput.OfferedPerS; {
+	case s.Run.Concurrency > 0:
 		load["concurrency"] = s.Run.Concurrency
-	} else if rate := s.Throughput.OfferedPerS; rate != nil {
+	case s.Run.Timing != result.ClosedLoop && rate != nil:
 		load["rate_qps"] = *rate
-	}
-	if s.Sessions != nil {
-		load["multi_turn"] = brSection{"enabled": true}
 	}
 
 	results := brSection{"request_performance": brSection{"aggregate": brAggregate(&s)}}
 	if v := s.Sessions; v != nil {
+		load["multi_turn"] = brSection{"enabled": true}
 		sessions := brSection{"total": v.Sessions, "succeeded": v.Succeeded, "failed": v.Failed}
 		sessions.put("session_rate", brMean(v.PerS, "queries/s"))
 		sessions.put("session_duration", brSeconds(&v.Completion, "s"))
@@ -124,8 +127,9 @@ func WriteBenchmarkReport(w io.Writer, s Summary) error {
 func brAggregate(s *Summary) brSection {
 	n := &s.Requests
 	requests := brSection{"total": n.Rows, "failures": n.Failed, "incomplete": n.Cancelled + n.NotSent}
-	requests.put("input_length", brMean(Ratio(s.Tokens.Prompt, n.Succeeded), "count"))
-	requests.put("output_length", brMean(Ratio(s.Tokens.Output, n.Succeeded), "count"))
+	prompt, output := s.MeanLengths()
+	requests.put("input_length", brMean(prompt, "count"))
+	requests.put("output_length", brMean(output, "count"))
 
 	l := &s.Latency
 	latency := brSection{}
@@ -153,15 +157,8 @@ func brRun(s *Summary) (brSection, error) {
 	}
 	digest := sha256.Sum256(text)
 	run := brSection{"uid": hex.EncodeToString(digest[:16]), "keywords": []string{"reprise", s.Run.Model}}
-	says := "trustworthy"
-	if !s.Verdict.Trustworthy {
-		var why []string
-		for _, r := range s.Verdict.Reasons {
-			why = append(why, r.Text)
-		}
-		says = "not trustworthy: " + strings.Join(why, "; ")
-	}
-	run["description"] = says
+	verdict := verdictNote(s)
+	run["description"] = strings.Join(append([]string{verdict.Word + ": " + verdict.Text}, verdict.Items...), " ")
 
 	if start, err := time.Parse(time.RFC3339, s.Run.Started); err == nil && s.DurationS != nil {
 		end := start.Add(time.Duration(*s.DurationS * 1e9))
@@ -171,15 +168,11 @@ func brRun(s *Summary) (brSection, error) {
 	return run, nil
 }
 
-// brSource says where prompts are from, in the schema's words: made-up text is random, that of the source is sampled.
-func brSource(run *result.Run) string {
-	if run.Prompts == result.PromptsVerbatim {
-		return "sampled"
+// brLength is a mean length, whose distribution the summary does not have. The schema requires a prompt length: it is 0
+// where no request succeeded.
+func brLength(mean *float64) brSection {
+	if mean == nil {
+		mean = new(float64)
 	}
-	return "random"
-}
-
-// brLength is the mean of lengths whose distribution the summary does not have.
-func brLength(tokens, requests int64) brSection {
-	return brSection{"distribution": "other", "value": float64(tokens) / float64(max(requests, 1))}
+	return brSection{"distribution": "other", "value": *mean}
 }

@@ -232,3 +232,23 @@ func TestContractInFormats(t *testing.T) {
 	}
 	readBack(t, "contract", s)
 }
+
+// A Benchmark Report says that a run was simulated, and names no load in flight that there was none of.
+func TestBenchmarkReportIsHonest(t *testing.T) {
+	run, results, opts := smallRun()
+	run.Simulated, run.Timing = "{}", result.ClosedLoop
+	var r struct {
+		Run      struct{ Description string }
+		Scenario struct {
+			Load struct{ Standardized map[string]any }
+		}
+	}
+	text := written(t, WriteBenchmarkReport, summarise(t, run, opts, results...))
+	if err := json.Unmarshal([]byte(text), &r); err != nil {
+		t.Fatal(err)
+	}
+	load := r.Scenario.Load.Standardized
+	if load["concurrency"] != nil || load["rate_qps"] != nil || !strings.HasPrefix(r.Run.Description, "Simulated") {
+		t.Errorf("%q, %v", r.Run.Description, load)
+	}
+}

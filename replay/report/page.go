@@ -95,9 +95,13 @@ func whatRan(s *Summary) string {
 	return out + "."
 }
 
-// verdictNotes are what to know before any figure. The verdict is on the measurement,
-// and its word says so: a server may be slow in a trustworthy one.
+// verdictNotes are what to know before any figure: the verdict, the contract and the scenario.
 func verdictNotes(s *Summary) []doc.Note {
+	return append(append([]doc.Note{verdictNote(s)}, contractNotes(s)...), scenarioNotes(s.Run.Scenario)...)
+}
+
+// verdictNote is the verdict on the measurement, and its word says so: a server may be slow in a trustworthy one.
+func verdictNote(s *Summary) doc.Note {
 	v := doc.Note{Level: doc.Good, Word: "Trustworthy",
 		Text: "the client kept to its schedule and the run is complete."}
 	if s.Run.Simulated != "" {
@@ -119,7 +123,7 @@ func verdictNotes(s *Summary) []doc.Note {
 		}
 	}
 	v.Text = s.Verdict.Loosened.Beside(v.Text)
-	return append(append([]doc.Note{v}, contractNotes(s)...), scenarioNotes(s.Run.Scenario)...)
+	return v
 }
 
 // sayEnds says how requests ended that did not succeed, by the class of their error.

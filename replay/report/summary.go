@@ -166,6 +166,16 @@ type metric struct {
 	stat        *Stat
 }
 
+// MeanLengths are the tokens of a prompt and of an answer, on average over the requests that succeeded; nil without one.
+// The answers' length is nil, too, where a server's counts of some of them are impossible.
+func (s *Summary) MeanLengths() (prompt, output *float64) {
+	n := s.Requests.Succeeded
+	if prompt = Ratio(s.Tokens.Prompt, n); s.Tokens.Impossible == nil || s.Tokens.Impossible.OutputRows == 0 {
+		output = Ratio(s.Tokens.Output, n)
+	}
+	return prompt, output
+}
+
 // reasoned tells whether answers begin later than their reasoning does.
 func (l *Latency) reasoned() bool {
 	first, answer := &l.FromSent.TTFT, &l.FromSent.TTFO
