@@ -127,25 +127,24 @@ func (s *Sweep) EstimateSearch() (first, least time.Duration, err error) {
 	return t.Duration, high.Duration, err
 }
 
-// Estimate counts the levels that a sweep names and the runs that confirm the highest load, without what its directory
-// has. A sweep that searches has
-// no runs to count.
+// Estimate counts the levels that a sweep names and the runs that confirm the highest load, without the levels that its
+// directory has. A sweep that searches has no runs to count.
 func (s *Sweep) Estimate() (Estimate, error) {
 	var trials []Trial
+	var highest *Trial
 	for _, load := range s.Ladder.Loads {
 		t, err := s.trial(roleLevel, load, s.Duration, newMeasurement(&s.Report, s.Sessions != nil))
 		if err != nil {
 			return Estimate{}, err
 		}
-		if s.Dir != nil && s.Dir.Has(s.Dir.Results(s.Folder, t.Name)) {
-			continue
+		if highest = &t; s.Dir == nil || !s.Dir.Has(s.Dir.Results(s.Folder, t.Name)) {
+			trials = append(trials, t)
 		}
-		trials = append(trials, t)
 	}
-	if n := len(trials); n > 0 && s.Confirm && s.Precision == 0 {
-		trials = append(trials, trials[n-1])
+	if highest != nil && s.Confirm && s.Precision == 0 {
+		trials = append(trials, *highest)
 		if s.Sustain > 0 {
-			t := trials[n-1]
+			t := *highest
 			t.Duration += max(s.Sustain-s.Duration, 0)
 			trials = append(trials, t)
 		}

@@ -1,8 +1,14 @@
 package bench
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
+
+	"reprise/replay/report"
+	"reprise/replay/result"
+	"reprise/trace"
 )
 
 // An estimate is of all the time that runs take: what they send, the pauses between them and their set-up.
@@ -34,5 +40,34 @@ func TestEstimateIsWallTime(t *testing.T) {
 		if e.Rest = c.rest * time.Duration(max(0, e.Runs-1)); e.String() != c.want {
 			t.Errorf("%q, want %q", e, c.want)
 		}
+	}
+}
+
+// A sweep that goes on counts the levels that are left, and the runs that confirm the highest load all the same.
+func TestEstimateOfTheRest(t *testing.T) {
+	dir, err := Continue(filepath.Join(t.TempDir(), "sw"), "sweep", "plan", report.DefaultLimits())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	s := Sweep{Ladder: Ladder{Loads: []float64{5, 10}}, Duration: 10 * time.Second, Warmup: "5", Process: "poisson",
+		Confirm: true, Sustain: time.Minute, Dir: dir, Workload: "-"}
+	for done, want := range []int{4, 3, 2} {
+		e, err := s.Estimate()
+		if err != nil || e.Runs != want {
+			t.Errorf("with %d levels: %d runs, %v, want %d", done, e.Runs, err, want)
+		}
+		if done == 2 {
+			break
+		}
+		name := "level-rate-" + spelled(s.Ladder.Loads[done])
+		path := dir.Results(name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := result.Write(path, result.Run{}, &trace.SliceReader[result.Result]{}); err != nil {
+			t.Fatal(err)
+		}
+		dir.Trials = append(dir.Trials, KeptTrial{Results: filepath.Join(name, resultsName)})
 	}
 }
