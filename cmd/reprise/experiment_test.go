@@ -75,8 +75,10 @@ func TestExperimentsAreReadByAll(t *testing.T) {
 	expect(t, must(t, "sweep", "stopped"), "within the contract (asked for 8 req/s")
 
 	// The rest of a level that was stopped is no run of its own.
-	must(t, strings.Fields("sweep w.parquet --rates 4 --level-duration 10s --level-requests 0 --no-confirm -o one"+preset)...)
-	if err := os.CopyFS(filepath.Join("one", "level-rate-8.stopped-1"), os.DirFS(filepath.Join("one", "level-rate-4"))); err != nil {
+	one := "sweep w.parquet --rates 4 --level-duration 10s --level-requests 0 --no-confirm -o one" + preset
+	must(t, strings.Fields(one)...)
+	rest := filepath.Join("one", "level-rate-8.stopped-1")
+	if err := os.CopyFS(rest, os.DirFS(filepath.Join("one", "level-rate-4"))); err != nil {
 		t.Fatal(err)
 	}
 	expect(t, must(t, "report", "one"), "Simulated")

@@ -257,9 +257,9 @@ var errTemplatesInStore = cli.Usagef(
 // five million requests take with 24 blocks each: at the limit the collector never rests.
 const importMemory = 1200 << 20
 
-// takeProgress shows how far a command is that takes requests in by the given step, of which share tells how much is
-// done, and then writes them. Writing takes next to nothing after a log of text and nearly as long as reading after one
-// of hashes: a quarter of the whole lies between.
+// takeProgress shows how far a command is that takes requests in by a step and then writes them; share tells how much of
+// the step is done. Writing takes next to nothing after a log of text, and nearly as long as reading after a log of
+// hashes: a quarter of the whole lies between.
 func takeProgress(cmd *cobra.Command, step string,
 	share func(taken int64) float64) (*cli.Progress, func(step string, done int64)) {
 	var taken, written atomic.Int64

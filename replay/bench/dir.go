@@ -52,7 +52,8 @@ func WorkloadName(path string) string {
 	return strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
 }
 
-// RolePilot is the role of a trial by which others are planned. No reading takes it for a measurement.
+// RolePilot is the role of a trial by which others are planned. A reading takes it for a measurement only where there is
+// nothing else, as in a comparison that was stopped.
 const RolePilot = "pilot"
 
 // A KeptTrial is a whole trial in the directory of an experiment.
@@ -77,7 +78,7 @@ type Experiment struct {
 	Trials  []KeptTrial     `json:"trials"`           // in the order in which they were made
 	// Trust are the limits that its runs were judged by when they were made, see [report.Limits.Changed].
 	Trust map[string]*float64 `json:"trust,omitempty"`
-	// Terms are what its loads had to meet when they were made; nil where nothing was said.
+	// Terms had to be met by its loads when they were made; nil without a contract.
 	Terms *Terms `json:"terms,omitempty"`
 
 	dir string

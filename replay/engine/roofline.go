@@ -40,7 +40,7 @@ type Roofline struct {
 type Prediction struct {
 	Roofline
 	WeightBytes float64  `json:"weight_bytes"`
-	KVBytes     float64  `json:"kv_bytes"` // of the batch, with what is read and written of states
+	KVBytes     float64  `json:"kv_bytes"` // of the batch, and twice its states: each is read and written
 	TPOTMS      float64  `json:"tpot_ms"`
 	StreamPerS  float64  `json:"output_tokens_per_s_per_stream"`
 	OutputPerS  float64  `json:"output_tokens_per_s"`

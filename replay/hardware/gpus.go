@@ -108,7 +108,7 @@ func readGPU(field func(column string) string) (g GPU, column string, err error)
 		}
 		value, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(value >= 0 && value <= 1e9) || c.need && value == 0 {
-			return g, c.name, errors.New("want a number above 0 and at most 1e9, in the unit that ends the column's name")
+			return g, c.name, errors.New("want a number above 0, at most 1e9, in the unit that ends the column's name")
 		}
 		*c.set(&g) = value * c.unit
 	}
@@ -118,7 +118,7 @@ func readGPU(field func(column string) string) (g GPU, column string, err error)
 // FindGPU finds a GPU by its name; without one the error lists them.
 func FindGPU(name string) (GPU, error) { return findGPU(GPUs(), name) }
 
-// FindIn finds a GPU among those of a file of one's own; no name means the only one.
+// FindIn finds a GPU among the data sheets of a user's file; no name means the only one.
 func FindIn(all []GPU, name string) (GPU, error) {
 	if name == "" && len(all) == 1 {
 		return all[0], nil

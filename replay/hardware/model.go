@@ -23,7 +23,7 @@ type Model struct {
 
 	Attention           // of the layers that attend to every token
 	Sliding   int       // layers that attend to a window alone, and keep no more
-	Window    Attention // theirs; the zero value is that of the others
+	Window    Attention // of the layers that slide; the zero value is the same as Attention
 	Latent    Latent
 	Index     Index // of sparse attention
 	Recurrent Recurrent

@@ -178,10 +178,9 @@ func (m *Model) kvValuesOn(tp int) int {
 	return m.keepers() * ((m.KVHeads + tp - 1) / tp) * (m.HeadDim + m.value())
 }
 
-// pairFLOPs are the operations by which one prompt token attends to one token, over all
-// layers and heads: a product with its key and one with its value. What recurrent layers compute is far less, and left
-// out of this bound. Of sparse attention they are those of the indexer,
-// which alone looks at every token.
+// pairFLOPs are the operations by which one prompt token attends to one token, over all layers and heads: a product with
+// its key and one with its value. In sparse attention it is the work of the indexer, which alone looks at every token.
+// Recurrent layers compute far less, and are left out of this bound.
 func (m *Model) pairFLOPs() float64 {
 	if m.Index.Layers > 0 {
 		return float64(m.Index.Layers) * float64(m.Index.Heads) * 2 * float64(m.Index.Dim)

@@ -70,8 +70,8 @@ func (c *config) layers(m *Model) error {
 	return c.alternating(m)
 }
 
-// deltaNet sizes the layers of linear attention: matrices to queries and keys, values and gates, the rates of two gates
-// of each head, a convolution over what is kept, and a matrix back. A state is a matrix for each head of values.
+// deltaNet sizes the layers of linear attention: matrices to queries, keys, values and gates, two rates for each head, a
+// convolution over queries, keys and values, and a matrix back. A state is a matrix for each head of values.
 func (c *config) deltaNet(m *Model) error {
 	for _, d := range []dimension{{"linear_num_key_heads", c.KeyHeads}, {"linear_num_value_heads", c.ValueHeads},
 		{"linear_key_head_dim", c.KeyDim}, {"linear_value_head_dim", c.ValueWidth},
@@ -128,7 +128,7 @@ func (c *config) alternating(m *Model) error {
 	return nil
 }
 
-// stateBytes are those of a number of a state, which is kept in 32 bits where the config says so.
+// stateBytes is the size of a number in a state, which is kept in 32 bits where the config says so.
 func (c *config) stateBytes() float64 {
 	if c.StateType == "float32" || c.CacheType == "float32" {
 		return 4

@@ -5,7 +5,7 @@ import (
 )
 
 // stats are the figures that have statistics, by their subject: times in milliseconds. Nil is of a
-// run without any. Those of [begun] are in that list.
+// run without any. The list [begun] has the others.
 var stats = map[*figure.Subject]func(*Summary) *Stat{
 	figure.TPOT:     func(s *Summary) *Stat { return &s.Latency.TPOT },
 	figure.ITL:      func(s *Summary) *Stat { return &s.Latency.ITLChunk },
@@ -93,7 +93,7 @@ func (s *Summary) stat(of *figure.Subject) *Stat {
 	return nil
 }
 
-// statOf is where a summary has the statistics of a figure; nil where it has none.
+// statOf finds the statistics of a figure in a summary; nil for a figure without any.
 func statOf(of *figure.Subject) func(*Summary) *Stat {
 	for _, latency := range begun {
 		if latency.of == of {

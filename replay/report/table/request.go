@@ -59,7 +59,7 @@ type request struct {
 	Headers     *float64 `parquet:"headers_ms,optional"`  // to the response's headers
 	TTFT        *float64 `parquet:"ttft_ms,optional"`
 	TTFTFromDue *float64 `parquet:"ttft_from_due_ms,optional"`
-	TTFO        *float64 `parquet:"ttfo_ms,optional"` // to what is not reasoning
+	TTFO        *float64 `parquet:"ttfo_ms,optional"` // to the first token after reasoning
 	E2E         *float64 `parquet:"e2e_ms,optional"`
 	E2EFromDue  *float64 `parquet:"e2e_from_due_ms,optional"`
 	TPOT        *float64 `parquet:"tpot_ms,optional"`

@@ -27,7 +27,7 @@ const Parquet = "parquet"
 // ToHub is the value of export's --to whose output is a folder, for a hub of data sets.
 const ToHub = "hf"
 
-// otherFormats are extensions of what is not Parquet.
+// otherFormats are extensions that Parquet does not have.
 var otherFormats = []string{".csv", ".tsv", ".json", ".jsonl", ".html", ".md", ".txt", ".xlsx"}
 
 // CheckOutputs looks at what flags name to be written before a command begins, so that
