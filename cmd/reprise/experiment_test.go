@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -82,6 +83,27 @@ func TestExperimentsAreReadByAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect(t, must(t, "report", "one"), "Simulated")
+
+	// Where no run ended, the reading says how to go on.
+	state := filepath.Join("stopped", "experiment.json")
+	var e map[string]any
+	if err := json.Unmarshal([]byte(contents(t, state)), &e); err != nil {
+		t.Fatal(err)
+	}
+	e["trials"] = nil
+	text, err := json.Marshal(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(state, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range []string{"sweep", "compare"} {
+		if _, errs, code := reprise(t, command, "stopped"); code != cli.Usage || !strings.Contains(errs,
+			"stopped has no run that ended: give the command that began it again") {
+			t.Errorf("%s: exit code %d\n%s", command, code, errs)
+		}
+	}
 
 	// A directory without a state file is not taken for one with.
 	if err := os.Remove(filepath.Join("rounds", "experiment.json")); err != nil {

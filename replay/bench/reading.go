@@ -18,6 +18,9 @@ import (
 	"reprise/trace/arrival"
 )
 
+// noRuns refuses a directory whose command was stopped before its first run ended.
+const noRuns = "%s has no run that ended: give the command that began it again, and it goes on"
+
 // column is what comparisons tell apart: the server of a trial, and its setting.
 func (k Keys) column() string {
 	return cmp.Or(strings.Trim(k.Server+", "+k.Setting, ", "), "server")
@@ -144,7 +147,7 @@ func Arms(experiments ...Experiment) ([]Arm, error) {
 		}
 	}
 	if len(arms) == 0 {
-		return nil, fmt.Errorf("%s has no runs", experiments[0].dir)
+		return nil, fmt.Errorf(noRuns, experiments[0].dir)
 	}
 	if len(arms) < 2 {
 		return nil, fmt.Errorf("%s has runs of one server or setting alone, %s: name a second directory to compare it "+
@@ -240,7 +243,7 @@ func (e *Experiment) Sweep(ctx context.Context, o report.Options) (SweepResult, 
 		r.Levels[len(r.Levels)-1].Intervals = together[of].intervals(0)
 	}
 	if len(r.Levels) == 0 {
-		return r, fmt.Errorf("%s has no runs", e.dir)
+		return r, fmt.Errorf(noRuns, e.dir)
 	}
 	r.Unit, r.Closed, r.Process = s.unit(), s.Closed(), s.Process
 	r.Under(contract.Of(o))
@@ -295,7 +298,7 @@ func (e *Experiment) Frontier() (FrontierResult, error) {
 		r.Classes[i].rank()
 	}
 	if len(r.Classes) == 0 {
-		return r, fmt.Errorf("%s has no runs", e.dir)
+		return r, fmt.Errorf(noRuns, e.dir)
 	}
 	return r, r.served()
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -171,8 +172,5 @@ func brRun(s *Summary) (brSection, error) {
 // brLength is a mean length, whose distribution the summary does not have. The schema requires a prompt length: it is 0
 // where no request succeeded.
 func brLength(mean *float64) brSection {
-	if mean == nil {
-		mean = new(float64)
-	}
-	return brSection{"distribution": "other", "value": *mean}
+	return brSection{"distribution": "other", "value": *cmp.Or(mean, new(float64))}
 }
