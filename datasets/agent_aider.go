@@ -8,14 +8,6 @@ import (
 	tokenusage "reprise/trace/usage"
 )
 
-var aiderReads = []SourceField{
-	fieldAt("event", "session turn parents", ""),
-	fieldAt("time", "arrival_ns e2e_ns", ""),
-	fieldAt("user_id", "user", ""),
-	fieldAt("properties.main_model", "model", ""),
-	usageAt("properties"),
-}
-
 // aiderFormat reads the log that Aider writes with --analytics-log: JSON lines of
 // events. Memory is about 300 bytes for each call.
 //
@@ -26,18 +18,13 @@ var aiderReads = []SourceField{
 //     several models, such as that of an editor, together.
 func aiderFormat() Format {
 	return Format{
-		Name:    "aider",
-		reads:   aiderReads,
-		About:   "Aider's --analytics-log: JSON lines of events, message_send with the tokens of a call",
-		Example: `{"event":"message_send","properties":{"main_model":"m","edit_format":"ask","prompt_tokens":900,"completion_tokens":40,"total_tokens":940},"user_id":"u","time":1767323045}`,
-		Tried:   "1 log of Aider of 2025: 107 calls",
-		timed:   true,
+		timed: true,
 		detect: sniff.Rows(func(keys []string) bool {
 			return len(keys) == 4 && sniff.Any(keys, "event") && sniff.Any(keys, "properties") &&
 				sniff.Any(keys, "user_id") && sniff.Any(keys, "time")
 		}),
 		open: agentsBy(gatherAider).lines,
-	}
+	}.described("aider")
 }
 
 const noteAiderUnended = "calls that were begun and have no end, left out"

@@ -12,23 +12,6 @@ import (
 	tokenusage "reprise/trace/usage"
 )
 
-var claudeReads = []SourceField{
-	fieldAt("type|isSidechain|isApiErrorMessage|isCompactSummary", "", decides),
-	fieldAt("message.id|requestId", "", "read to know the records of one call, and not kept"),
-	fieldAt("uuid|parentUuid|logicalParentUuid|agentId", "parents", ""),
-	fieldAt("toolUseResult.agentId|toolUseResult.runId|toolUseResult.status", "parents", ""),
-	fieldAt("message.content[].type|message.content[].id|message.content[].name|message.content[].tool_use_id",
-		"parents", ""),
-	fieldAt("sessionId", "session turn", ""),
-	fieldAt("timestamp", "arrival_ns e2e_ns think_ns tool_ns", ""),
-	fieldAt("message.model", "model", ""),
-	fieldAt("message.stop_reason", "finish_reason", ""),
-	usageAt("message.usage"),
-	fieldAt("message.content[].text|message.content[].thinking|message.content[].input", "output_tokens parents",
-		"its size is the length of an output that the log did not count, and the prompt of a sub-agent tells who "+
-			"called it; the text itself is not kept"),
-}
-
 // claudeFormat reads the session files of Claude Code
 // (~/.claude/projects/PROJECT/SESSION.jsonl, and those of sub-agents in
 // SESSION/subagents), one or a folder of them. All are read before the first entry:
@@ -48,16 +31,8 @@ var claudeReads = []SourceField{
 //     not in the log, nor are system prompts and definitions of tools.
 func claudeFormat() Format {
 	f := Format{
-		Name:  "claude-code",
-		reads: claudeReads,
-		About: "Claude Code sessions: the files or the folder of ~/.claude/projects, with sub-agents",
-		Example: `{"type":"assistant","uuid":"u2","parentUuid":"u1","isSidechain":false,"sessionId":"s1","requestId":"req_1","timestamp":"2026-06-15T10:00:02.000Z",` +
-			`"message":{"id":"msg_1","role":"assistant","model":"m","stop_reason":"tool_use","content":[{"type":"tool_use","id":"toolu_1","name":"Bash","input":{}}],` +
-			`"usage":{"input_tokens":3,"cache_creation_input_tokens":900,"cache_read_input_tokens":27000,"output_tokens":210}}}`,
-		Tried: "10 files of Claude Code 1.0.17 to 2.1.157: 299 calls, with sub-agents; 5 fixtures of " +
-			"claude-code-log: 19 calls",
 		detect: isClaude,
-	}
+	}.described("claude-code")
 	f = f.ofSessions(".jsonl", newClaudeDecoder)
 	f.detectFiles = func(files []File) bool {
 		some := false

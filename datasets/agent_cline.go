@@ -13,14 +13,6 @@ import (
 	tokenusage "reprise/trace/usage"
 )
 
-var clineReads = []SourceField{
-	fieldAt("type|say|ask", "", decides),
-	fieldAt("ts", "arrival_ns", ""),
-	usageAt("text"),
-	fieldAt("modelInfo.modelId", "model", ""),
-	fieldAt("name of the file's folder", "session turn parents", ""),
-}
-
 // clineFormat reads the ui_messages.json of tasks of Cline and Roo Code, in
 // globalStorage/EXTENSION/tasks/TASK of VS Code, one or a folder of tasks. All are read
 // before the first entry: memory is about 300 bytes for each call.
@@ -32,13 +24,8 @@ var clineReads = []SourceField{
 //   - When a call ended is not in the file.
 func clineFormat() Format {
 	f := Format{
-		Name:    "cline",
-		reads:   clineReads,
-		About:   "Cline and Roo Code tasks: ui_messages.json or the folder of tasks",
-		Example: `[{"ts":1767323045100,"type":"say","say":"api_req_started","text":"{\"tokensIn\":20,\"tokensOut\":40,\"cacheWrites\":240,\"cacheReads\":640,\"cost\":0.01}"}]`,
-		Tried:   "3 tasks of Cline of 2025 and 2026: 145 calls",
-		detect:  isCline,
-	}
+		detect: isCline,
+	}.described("cline")
 	return f.ofSessions("ui_messages.json", agentsBy(gatherCline))
 }
 

@@ -11,18 +11,6 @@ import (
 	tokenusage "reprise/trace/usage"
 )
 
-var codexReads = []SourceField{
-	fieldAt("type|payload.type|payload.role|payload.name", "", decides),
-	fieldAt("ordinal|payload.turn_id|payload.started_at|payload.subagent_history_start_ordinal|payload.forked_from_ordinal_exclusive|payload.history_base.end_ordinal_exclusive|payload.thread_id",
-		"", "read to leave out entries copied from another session, and not kept"),
-	fieldAt("payload.response_id", "", "read to know the records of one call, and not kept"),
-	fieldAt("timestamp|payload.timestamp", "arrival_ns e2e_ns think_ns tool_ns", ""),
-	fieldAt("payload.id|payload.session_id", "session turn", ""),
-	fieldAt("payload.forked_from_id|payload.parent_thread_id|payload.source|payload.call_id", "parents", ""),
-	fieldAt("payload.model", "model", ""),
-	usageAt("payload.usage", "payload.info.last_token_usage", "payload.info.total_token_usage"),
-}
-
 // codexFormat reads the session files of Codex CLI
 // (~/.codex/sessions/YYYY/MM/DD/rollout-….jsonl, which may be compressed), one or a
 // folder of them. All are read before the first entry: memory is about 300 bytes for
@@ -43,16 +31,8 @@ var codexReads = []SourceField{
 //     summary is not in most files.
 func codexFormat() Format {
 	f := Format{
-		Name:  "codex",
-		reads: codexReads,
-		About: "Codex CLI sessions: the rollout files or the folder of ~/.codex/sessions, with sub-agents and forks",
-		Example: `{"timestamp":"2026-02-23T12:19:52.689Z","type":"event_msg","payload":{"type":"token_count","info":{` +
-			`"total_token_usage":{"input_tokens":900,"cached_input_tokens":640,"output_tokens":40,"reasoning_output_tokens":20},` +
-			`"last_token_usage":{"input_tokens":900,"cached_input_tokens":640,"output_tokens":40,"reasoning_output_tokens":20}}}}`,
-		Tried: "7 rollouts of Codex CLI 0.104 and 0.114: 494 calls, one compaction; 4 fixtures of ccusage, of " +
-			"forks: 8 calls",
 		detect: isCodex,
-	}
+	}.described("codex")
 	f = f.ofSessions(".jsonl", newCodexDecoder)
 	f.open = recordsOpener(newCodexDecoder).lines
 	return f

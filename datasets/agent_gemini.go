@@ -10,15 +10,6 @@ import (
 	tokenusage "reprise/trace/usage"
 )
 
-var geminiReads = []SourceField{
-	fieldAt("projectHash|kind|lastUpdated|$set|messages|type", "", decides),
-	fieldAt("sessionId|startTime", "session turn parents", ""),
-	fieldAt("id|$rewindTo", "parents", ""),
-	fieldAt("timestamp|toolCalls[].timestamp", "arrival_ns e2e_ns think_ns tool_ns", ""),
-	fieldAt("model", "model", ""),
-	usageAt("tokens"),
-}
-
 // geminiFormat reads the session files of Gemini CLI
 // (~/.gemini/tmp/PROJECT/chats/session-….jsonl, those of sub-agents in folders beside
 // them), one or a folder of them. All are read before the first entry: memory is about
@@ -33,13 +24,8 @@ var geminiReads = []SourceField{
 //   - Files of one object with a list of messages, of before 2026, are not read.
 func geminiFormat() Format {
 	f := Format{
-		Name:    "gemini-cli",
-		reads:   geminiReads,
-		About:   "Gemini CLI sessions: the .jsonl files or the folder of ~/.gemini/tmp/PROJECT/chats",
-		Example: `{"id":"m2","timestamp":"2026-08-01T10:00:05Z","type":"gemini","model":"m","content":"…","tokens":{"input":900,"output":28,"cached":640,"thoughts":12,"tool":0,"total":940}}`,
-		Tried:   "1 session of Gemini CLI 0.61, run against a simulated server: 2 calls",
-		detect:  isGemini,
-	}
+		detect: isGemini,
+	}.described("gemini-cli")
 	f = f.ofSessions(".jsonl", openGemini)
 	f.open = recordsOpener(openGemini).lines
 	return f

@@ -8,16 +8,6 @@ import (
 	tokenusage "reprise/trace/usage"
 )
 
-var openCodeReads = []SourceField{
-	fieldAt("info.id|info.parentID", "session turn parents", ""),
-	fieldAt("info.time.created", "parents", ""),
-	fieldAt("messages[].info.role", "", decides),
-	fieldAt("messages[].info.time.created|messages[].info.time.completed", "arrival_ns e2e_ns think_ns tool_ns", ""),
-	fieldAt("messages[].info.modelID", "model", ""),
-	fieldAt("messages[].info.finish", "finish_reason tool_ns think_ns", ""),
-	usageAt("messages[].info.tokens"),
-}
-
 // openCodeFormat reads the sessions that "opencode export SESSION" writes: a JSON object
 // with the session and its messages, one file or several. Memory is one session and
 // about 300 bytes for each call.
@@ -29,14 +19,8 @@ var openCodeReads = []SourceField{
 //   - A session with a parent is a sub-agent of that.
 func openCodeFormat() Format {
 	f := Format{
-		Name:  "opencode",
-		reads: openCodeReads,
-		About: "OpenCode sessions: what opencode export writes, one session a file",
-		Example: `{"info":{"id":"ses_1","time":{"created":1767323040000}},"messages":[{"info":{"id":"msg_2","role":"assistant","modelID":"m","finish":"tool-calls",` +
-			`"time":{"created":1767323045000,"completed":1767323047000},"tokens":{"input":20,"output":28,"reasoning":12,"cache":{"read":640,"write":240}}},"parts":[]}]}`,
-		Tried:  "1 export of OpenCode 1.17: 21 calls",
 		detect: sniff.Objects(func(has func(string) bool) bool { return has("info") && has("messages") }),
-	}
+	}.described("opencode")
 	return f.ofFiles(agentsBy(gatherOpenCode))
 }
 

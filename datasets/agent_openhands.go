@@ -8,15 +8,6 @@ import (
 	tokenusage "reprise/trace/usage"
 )
 
-var openHandsReads = []SourceField{
-	fieldAt("instance_id|issue", "", decides),
-	fieldAt("metrics.token_usages[].response_id|metrics.response_latencies[].response_id|history[].tool_call_metadata.model_response.id", "", "read to join the parts of a call, and not kept"),
-	fieldAt("history[].timestamp|metrics.response_latencies[].latency", "arrival_ns e2e_ns tool_ns", ""),
-	fieldAt("history[].source|history[].action", "think_ns tool_ns", ""),
-	fieldAt("metrics.token_usages[].model", "model", ""),
-	usageAt("metrics.token_usages[]"),
-}
-
 // openHandsFormat reads the results that OpenHands writes of its runs, such as those of
 // its evaluations (output.jsonl): an object for each conversation, with its history and
 // the usage of each call. Memory is about 300 bytes for each call beside one record.
@@ -29,17 +20,11 @@ var openHandsReads = []SourceField{
 //   - Times have no zone: --tz names it.
 func openHandsFormat() Format {
 	return Format{
-		Name:  "openhands",
-		reads: openHandsReads,
-		About: "OpenHands results: output.jsonl, a conversation a line with its events and the usage of each call",
-		Example: `{"instance_id":"i1","instruction":"…","history":[{"id":5,"timestamp":"2026-01-02T16:32:57.821635","source":"agent","action":"run","tool_call_metadata":{"model_response":{"id":"gen-1"}}}],` +
-			`"metrics":{"token_usages":[{"model":"m","prompt_tokens":5920,"completion_tokens":128,"cache_read_tokens":0,"response_id":"gen-1"}],"response_latencies":[{"latency":3.057,"response_id":"gen-1"}]}}`,
-		Tried: "1 output.jsonl of OpenHands of 2025: 3 conversations, 105 calls",
 		detect: sniff.Lines(func(has func(string) bool) bool {
 			return has("history") && has("instruction") && (has("instance_id") || has("issue"))
 		}),
 		open: agentsBy(gatherOpenHands).file,
-	}
+	}.described("openhands")
 }
 
 const (

@@ -8,15 +8,6 @@ import (
 	tokenusage "reprise/trace/usage"
 )
 
-var qwenReads = []SourceField{
-	fieldAt("type|parentUuid", "", decides),
-	fieldAt("uuid", "", "read to know the records of one call, and not kept"),
-	fieldAt("sessionId", "session turn parents", ""),
-	fieldAt("timestamp", "arrival_ns e2e_ns think_ns tool_ns", ""),
-	fieldAt("model", "model", ""),
-	usageAt("usageMetadata"),
-}
-
 // qwenFormat reads the session files of Qwen Code
 // (~/.qwen/projects/PROJECT/chats/SESSION.jsonl), one or a folder of them. All are read
 // before the first entry: memory is about 300 bytes for each call and each id.
@@ -29,13 +20,8 @@ var qwenReads = []SourceField{
 //     or the result of a tool. It ends at its own time.
 func qwenFormat() Format {
 	f := Format{
-		Name:    "qwen-code",
-		reads:   qwenReads,
-		About:   "Qwen Code sessions: the .jsonl files or the folder of ~/.qwen/projects",
-		Example: `{"uuid":"u2","parentUuid":"u1","sessionId":"q1","timestamp":"2026-02-23T14:24:56.857Z","type":"assistant","cwd":"/p","model":"m","message":{"role":"model","parts":[]},"usageMetadata":{"promptTokenCount":900,"cachedContentTokenCount":640,"candidatesTokenCount":28,"thoughtsTokenCount":12,"totalTokenCount":940}}`,
-		Tried:   "1 session of Qwen Code 0.15, run against a simulated server: 4 calls",
-		detect:  isQwen,
-	}
+		detect: isQwen,
+	}.described("qwen-code")
 	f = f.ofSessions(".jsonl", openQwen)
 	f.open = recordsOpener(openQwen).lines
 	return f

@@ -12,14 +12,6 @@ import (
 	"reprise/trace"
 )
 
-var sweAgentReads = []SourceField{
-	fieldAt("trajectory[].action|trajectory[].observation|history[].is_demo", "", decides),
-	fieldAt("trajectory[].execution_time", "tool_ns", ""),
-	fieldAt("trajectory[].query|trajectory[].messages", "input_tokens blocks", tokenised),
-	fieldAt("history[].role|history[].content|history[].tool_calls|history[].tool_call_id|history[].name",
-		"input_tokens output_tokens blocks output_blocks", tokenised),
-}
-
 // sweAgentFormat reads the trajectories of SWE-agent: a JSON object with the steps of a
 // task and the history of its messages, a file for each task or a folder of them. Each
 // is a session, and a record: when something is wrong in it, all of it is left out.
@@ -34,15 +26,8 @@ var sweAgentReads = []SourceField{
 //   - There are no times, but for how long the action of a step ran, which is tool time.
 func sweAgentFormat() Format {
 	f := Format{
-		Name:  "swe-agent",
-		reads: sweAgentReads,
-		About: "SWE-agent trajectories: .traj files or a folder of them, lengths by their text",
-		Example: `{"environment":"e","trajectory":[{"action":"ls","observation":"a","response":"…","thought":"…","execution_time":0.2}],` +
-			`"history":[{"role":"system","content":"Be brief"},{"role":"user","content":"Fix it"},{"role":"assistant","content":"I look"}],"info":{}}`,
-		Tried: "22 trajectories of SWE-agent of 2024 and 2025: 230 calls; in two that give totals, inputs by text " +
-			"are 0.3 and 0.6 % short, and outputs equal",
 		detect: isSWEAgent,
-	}
+	}.described("swe-agent")
 	return f.ofSessions(".traj", func(in record.Reader, _ Options, s *Source) decoder {
 		s.info.HasText, s.info.HasSessions = true, true
 		s.notes.SayOnce(noteSWELengths)

@@ -30,7 +30,7 @@
 //
 //   - formats.go: the list of all formats, and how one is chosen by --format or by content;
 //     the generic formats jsonl, csv and parquet, which need a mapping
-//   - format.go: what a format is; files of records, one or several
+//   - format.go: what a format is, as readers.yaml describes it; files of records, one or several
 //   - detect.go: the choice among the formats that fit, by the keys that each knows; files
 //     of several formats in one folder
 //   - detect_servers.go: texts that are the logs of servers without requests, by server
@@ -56,7 +56,7 @@
 //   - spans.go: the calls among the spans of traces, each once: layers, sums, spans exported twice
 //   - mapped_counts.go: counts that --map names: sums, cached tokens beside the input, zeros,
 //     totals of sessions
-//   - inspect_usage.go: the sum that a prompt's counts make, where it is split
+//   - inspect_usage.go: what the counts of a log count, by their names; the sums that they make, where they are split
 //   - usage.go: where the usage objects and counts of a record stand; what they say is
 //     [reprise/trace/usage]'s to know
 //   - fields.go: which fields of a source were read and how many were not, by kind, for the

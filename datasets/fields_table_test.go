@@ -102,7 +102,7 @@ func TestTablesOfStructs(t *testing.T) {
 		table   []SourceField
 	}{
 		"weka":        {reflect.TypeFor[wekaConversation](), wekaReads},
-		"claude-code": {reflect.TypeFor[claudeRecord](), claudeReads},
+		"claude-code": {reflect.TypeFor[claudeRecord](), claudeFormat().reads},
 		"sharegpt":    {reflect.TypeFor[conversation[spokenTurn]](), shareGPTReads},
 	} {
 		read, declared := map[string]bool{}, map[string]bool{}

@@ -3,10 +3,15 @@ package datasets
 import (
 	"bufio"
 	"bytes"
+	"cmp"
+	_ "embed"
+	"strings"
+	"sync"
 
 	"reprise/datasets/internal/input"
 	"reprise/datasets/internal/record"
 	"reprise/datasets/internal/sniff"
+	"reprise/trace/strictyaml"
 )
 
 // A Format is a log or trace format that can be read.
@@ -38,6 +43,48 @@ type Format struct {
 	// pool of clients or requests beside their responses, has these instead.
 	detectFiles func(files []File) bool // by names and contents
 	openFiles   func(files []File, o Options, s *Source) (decoder, error)
+}
+
+// A format that has a reader in Go is described in this file, under its name.
+//
+//go:embed readers.yaml
+var readersText []byte
+
+// A readerFile is the description of such a format.
+type readerFile struct {
+	About  string `yaml:"about"`
+	Tried  string `yaml:"tried"`
+	Sample string `yaml:"sample"` // one record
+	Reads  []struct {
+		At      string `yaml:"at"`      // paths with "|" between them
+		Usage   string `yaml:"usage"`   // in place of that: paths of usage objects
+		Columns string `yaml:"columns"` // with spaces between them
+		How     string `yaml:"how"`     // a key of howWords, or said in words
+	} `yaml:"reads"` // what is read, beside the fields of a mapping
+}
+
+var howWords = map[string]string{"decides": decides, "passed": passed, "tokenised": tokenised, "drawn": drawnFrom}
+
+// readers are the descriptions by name. A test shows that the file has no fault.
+var readers = sync.OnceValue(func() (all map[string]readerFile) {
+	if doc, err := strictyaml.Parse(readersText, strictyaml.Bounds{What: "the formats", Bytes: 1 << 20}); err == nil {
+		_ = doc.Decode(&all)
+	}
+	return all
+})
+
+// described is the format with what the file says of it.
+func (f Format) described(name string) Format {
+	d := readers()[name]
+	f.Name, f.About, f.Tried, f.Example = name, d.About, d.Tried, d.Sample
+	for _, r := range d.Reads {
+		field := fieldAt(r.At, r.Columns, cmp.Or(howWords[r.How], r.How))
+		if r.Usage != "" {
+			field = usageAt(strings.Split(r.Usage, "|")...)
+		}
+		f.reads = append(f.reads, field)
+	}
+	return f
 }
 
 // fromDocumentation is in [Format].Tried of a format whose reader no real file has tried.

@@ -198,3 +198,22 @@ func FuzzFormatFile(f *testing.F) {
 		_, _, _ = read(strings.NewReader(log), Options{Own: own, MaxBad: 1})
 	})
 }
+
+// The formats that have a reader in Go are described in readers.yaml, each of them and no other.
+func TestReadersAreDescribed(t *testing.T) {
+	names := map[string]bool{}
+	for _, f := range Formats() {
+		names[f.Name] = true
+		if f.About == "" || f.Example == "" {
+			t.Errorf("%s is not described", f.Name)
+		}
+	}
+	if len(readers()) == 0 {
+		t.Error("readers.yaml has a fault")
+	}
+	for name, d := range readers() {
+		if !names[name] || len(d.Reads) == 0 {
+			t.Errorf("%s is no format, or has nothing to read", name)
+		}
+	}
+}

@@ -33,23 +33,6 @@ var vllmFields = Mapping{
 	"output":        {"output"},
 }
 
-// vllmReads is what is read of the lines of a request.
-var vllmReads = []SourceField{
-	fieldAt("date of the line", "arrival_ns e2e_ns", ""),
-	fieldAt("id of the request", "kind", "its prefix gives the endpoint; it joins lines; not kept"),
-	fieldAt("prompt", "input_tokens blocks", tokenised),
-	fieldAt("prompt_token_ids", "input_tokens", "counted"),
-	fieldAt("params.max_tokens|sampling_params.max_tokens", "max_tokens", ""),
-	fieldAt("params.temperature|sampling_params.temperature", "temperature", ""),
-	fieldAt("params|sampling_params", "", "sampling parameters; the ones listed here are read"),
-	fieldAt("lora_request.lora_name", "adapter", ""),
-	fieldAt("lora_request", "", "its name is read"),
-	fieldAt("output", "output_tokens output_blocks", tokenised),
-	fieldAt("output_token_ids", "output_tokens", "counted"),
-	fieldAt("finish_reason", "finish_reason", ""),
-	fieldAt("end of the request", "status e2e_ns", "whether a line says that it finished, failed or was aborted"),
-}
-
 // vllmLogFormat reads the text log of a vLLM server that logs requests
 // (--enable-log-requests). The rules:
 //
@@ -72,10 +55,6 @@ var vllmReads = []SourceField{
 //     runtime puts before the line, with its year, is preferred.
 func vllmLogFormat() Format {
 	return Format{
-		Name:    "vllm-log",
-		reads:   vllmReads,
-		About:   "the text log of a vLLM server with --enable-log-requests",
-		Example: `INFO 08-12 10:11:12 [logger.py:39] Received request chatcmpl-1: prompt: 'Hello', params: SamplingParams(n=1, temperature=0.7, max_tokens=100), prompt_token_ids: None, lora_request: None.`,
 		detect: func(head *sniff.Sample) bool {
 			if !bytes.Contains(head.Bytes, []byte("Received request")) {
 				return false // before each line is looked at
@@ -107,7 +86,7 @@ func vllmLogFormat() Format {
 				"without a template")
 			return d, nil
 		},
-	}
+	}.described("vllm-log")
 }
 
 // A vllmEvent is what one line of the log tells.

@@ -29,20 +29,6 @@ const defaultPoolSpan = time.Hour
 // poolFile matches the files of a client; other files are left alone.
 var poolFile = regexp.MustCompile(`^chunk-(\d{1,9})-(trace\.csv|dataset\.json)$`)
 
-// serveGenReads is what is read of a pool. Columns of the trace have no names.
-var serveGenReads = []SourceField{
-	fieldAt("number of the client in the names of its files", "user", ""),
-	fieldAt("start (column 1)", "arrival_ns", "requests are drawn for each window"),
-	fieldAt("rate (column 2)", "arrival_ns", "requests are drawn for each window"),
-	fieldAt("pattern (column 4)|shape (column 5)", "arrival_ns", "requests are drawn for each window"),
-	fieldAt("CV (column 3)|scale (column 6)", "", passed),
-	fieldAt("input_tokens|text_tokens", "input_tokens", drawnFrom),
-	fieldAt("output_tokens", "output_tokens", drawnFrom),
-	fieldAt("reason_ratio", "reasoning_tokens", drawnFrom),
-	fieldAt("image_tokens|image_count", "input_tokens image_tokens images", drawnFrom),
-	fieldAt("audio_tokens|video_tokens|audio_count|video_count", "input_tokens", drawnFrom),
-}
-
 const drawnFrom = "a distribution, from which requests are drawn"
 
 // serveGenFormat reads a client pool of ServeGen (arXiv:2505.09999;
@@ -68,18 +54,13 @@ const drawnFrom = "a distribution, from which requests are drawn"
 // for each of their values. Times are those of the pool.
 func serveGenFormat() Format {
 	return Format{
-		Name:  "servegen",
-		reads: serveGenReads,
-		About: "ServeGen client pools: chunk-N-trace.csv and chunk-N-dataset.json for each client, expanded " +
-			"to requests",
-		Example: "600,0.935,0.7622,Weibull,1.3304,1.1678",
-		pool:    true,
+		pool: true,
 		detectFiles: func(files []File) bool {
 			pairs, _ := poolClients(files)
 			return len(pairs) > 0
 		},
 		openFiles: openServeGen,
-	}
+	}.described("servegen")
 }
 
 // A clientFiles are the two files of a client.

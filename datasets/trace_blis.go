@@ -34,21 +34,6 @@ var blisFields = Mapping{
 	"finish_reason": {"finish_reason"},
 }
 
-// blisReads is what is read beside the mapping.
-var blisReads = []SourceField{
-	fieldAt("prefix_group|prefix_length", "input_tokens blocks", ""),
-	fieldAt("server_input_tokens", "input_tokens", ""),
-	fieldAt("image_tokens", "image_tokens", ""),
-	fieldAt("audio_tokens|video_tokens", "", "read to note that requests have audio or video"),
-	fieldAt("reason_ratio", "reasoning_tokens", ""),
-	fieldAt("round_index", "turn parents", ""),
-	fieldAt("send_time_us", "ttft_ns e2e_ns", ""),
-	fieldAt("first_chunk_time_us", "ttft_ns", ""),
-	fieldAt("last_chunk_time_us", "e2e_ns think_ns", ""),
-	fieldAt("status", "status", ""),
-	fieldAt("trace_version|time_unit|warm_up_requests", "", "of the header: "+decides),
-}
-
 // blisFormat reads TraceV2 of the BLIS simulator
 // (github.com/inference-sim/inference-sim, sim/workload/tracev2.go): a CSV, and
 // optionally the YAML header that belongs to it as a file of its own.
@@ -68,13 +53,7 @@ var blisReads = []SourceField{
 //     which may hold anything, are not read.
 func blisFormat() Format {
 	return Format{
-		Name:  "blis",
-		reads: append(mappedFields(blisFields, nil), blisReads...),
-		About: "BLIS TraceV2: CSV of requests with prefix groups, sessions and chunk times",
-		Example: "request_id,client_id,tenant_id,slo_class,session_id,round_index,prefix_group,prefix_length,streaming,input_tokens,output_tokens," +
-			"text_tokens,image_tokens,audio_tokens,video_tokens,reason_ratio,model,deadline_us,server_input_tokens," +
-			"arrival_time_us,send_time_us,first_chunk_time_us,last_chunk_time_us,num_chunks,status,error_message,finish_reason\n" +
-			"0,c0,t0,standard,s0,0,g0,1024,true,276,40,276,0,0,0,0,m,0,0,1500,1600,91600,991600,12,ok,,stop",
+		reads:  mappedFields(blisFields, nil),
 		labels: true,
 		detect: func(head *sniff.Sample) bool {
 			columns, err := csv.NewReader(bytes.NewReader(head.Bytes)).Read()
@@ -87,7 +66,7 @@ func blisFormat() Format {
 			return ok && len(headers) > 0
 		},
 		openFiles: openBLISFiles,
-	}
+	}.described("blis")
 }
 
 // blisFiles tells headers from rows; ok is false when there is something else,

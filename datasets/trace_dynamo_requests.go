@@ -30,18 +30,6 @@ var dynamoRequestFields = Mapping{
 	"blocks":           {"request.replay.input_sequence_hashes"},
 }
 
-// dynamoRequestReads is what is read beside the mapping.
-var dynamoRequestReads = []SourceField{
-	fieldAt("schema|event_type|event_source", "", decides),
-	fieldAt("event", "", "the row, where a sink put it into an envelope"),
-	fieldAt("event_time_unix_ms", "e2e_ns arrival_ns", ""),
-	fieldAt("agent_context.session_id|session_id", "session turn parents", ""),
-	fieldAt("agent_context.parent_session_id", "parents", ""),
-	fieldAt("request.request_id", "", "read to find rows that stand twice, and not kept"),
-	fieldAt("request.replay.trace_block_size", "blocks", ""),
-	fieldAt("tool.started_at_unix_ms|tool.ended_at_unix_ms|tool.duration_ms", "tool_ns think_ns", ""),
-}
-
 const (
 	dynamoSchema = "dynamo.request.trace."
 	dynamoV1     = dynamoSchema + "v1"
@@ -65,13 +53,7 @@ const (
 // bits, so that rows that stand twice count once.
 func dynamoRequestsFormat() Format {
 	return Format{
-		Name:  "dynamo-requests",
-		reads: append(mappedFields(dynamoRequestFields, nil), dynamoRequestReads...),
-		About: "NVIDIA Dynamo's request trace (DYN_REQUEST_TRACE=1): lengths, block hashes, agents and tools, " +
-			"without text",
-		Example: `{"schema":"dynamo.request.trace.v1","event_type":"request_end","event_time_unix_ms":1777312801000,"request":{"request_id":"q1","output_tokens":16,` +
-			`"request_received_ms":1777312800000,"replay":{"trace_block_size":64,"input_length":128,"input_sequence_hashes":[14879255164371896291,274632075616497421]}}}`,
-		Tried:  "2 traces of Dynamo 1.6.0 with mocked workers: 86 requests",
+		reads:  mappedFields(dynamoRequestFields, nil),
 		labels: true,
 		detect: detectDynamoRequests,
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
@@ -87,7 +69,7 @@ func dynamoRequestsFormat() Format {
 			d.steppedDecoder = steppedDecoder{mappedDecoder: mapped, step: d}
 			return d, nil
 		},
-	}
+	}.described("dynamo-requests")
 }
 
 // detectDynamoRequests tells the trace by the value of schema, at the top or within the

@@ -14,15 +14,6 @@ import (
 	"reprise/trace"
 )
 
-// rolloutReads are the fields of a [rollout].
-var rolloutReads = []SourceField{
-	fieldAt("group|stream", "session", ""),
-	fieldAt("prompt_len", "input_tokens blocks", ""),
-	fieldAt("out_lens", "output_tokens input_tokens", ""),
-	fieldAt("obs_lens", "input_tokens", ""),
-	fieldAt("tool_times", "tool_ns", ""),
-}
-
 // rolloutsFormat reads the recorded rollouts of reinforcement learning that the agentic
 // benchmark of vLLM's TPU backend replays (benchmark_agentic.py --trace-file; pull requests
 // 3365 and 3383 of vllm-project/tpu-inference). A line is a trajectory. The rules, which are
@@ -35,11 +26,7 @@ var rolloutReads = []SourceField{
 //     There are no other times.
 func rolloutsFormat() Format {
 	return Format{
-		Name: "rl-rollouts", sized: true,
-		Tried:   fromDocumentation,
-		reads:   rolloutReads,
-		About:   "rollouts of reinforcement learning: a trajectory a line, by lengths of answers and observations",
-		Example: `{"group":0,"stream":0,"prompt_len":7570,"out_lens":[399],"obs_lens":[23],"tool_times":[1.5]}`,
+		sized: true,
 		detect: func(head *sniff.Sample) bool {
 			keys := record.Keys(head.Bytes)
 			return sniff.Any(keys, "prompt_len") && sniff.Any(keys, "out_lens") && sniff.Any(keys, "obs_lens")
@@ -47,17 +34,7 @@ func rolloutsFormat() Format {
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
 			return openRollouts(in, head, o, s, rolloutKeys{"prompt_len", "out_lens", "obs_lens", "tool_times"}, nil)
 		},
-	}
-}
-
-// trieReads are the fields of a [trieRow].
-var trieReads = []SourceField{
-	fieldAt("input_prompt_length", "input_tokens blocks", ""),
-	fieldAt("assistant_response_length", "output_tokens input_tokens", ""),
-	fieldAt("final_assistant_response_length", "output_tokens", ""),
-	fieldAt("tool_call_output_length", "input_tokens", ""),
-	fieldAt("tool_call_latency", "tool_ns", ""),
-	fieldAt("num_turns", "", decides),
+	}.described("rl-rollouts")
 }
 
 // trieFormat reads the workloads of Applied Compute's trie (github.com/Applied-Compute/trie),
@@ -67,11 +44,7 @@ var trieReads = []SourceField{
 // there.
 func trieFormat() Format {
 	return Format{
-		Name: "trie", sized: true,
-		Tried:   "its agentic_coding_8k.jsonl: 8,192 sessions, 173,903 calls",
-		reads:   trieReads,
-		About:   "Applied Compute's trie, in Dynamo applied_compute_agentic: a session a line, by lengths",
-		Example: `{"num_turns":0,"input_prompt_length":6342,"assistant_response_length":[],"tool_call_output_length":[],"tool_call_latency":[],"final_assistant_response_length":288}`,
+		sized: true,
 		detect: func(head *sniff.Sample) bool {
 			keys := record.Keys(head.Bytes)
 			return sniff.Any(keys, "input_prompt_length") && sniff.Any(keys, "assistant_response_length") &&
@@ -93,7 +66,7 @@ func trieFormat() Format {
 					return rollout{0, 0, one.Prompt, append(one.Outputs, *one.Final), one.Observed, one.ToolTimes}, nil
 				})
 		},
-	}
+	}.described("trie")
 }
 
 // A trieRow is one record of trieFormat.

@@ -25,13 +25,6 @@ var traceLabFields = Mapping{
 	"model":            {"model"},
 }
 
-// traceLabReads is what is read beside the mapping.
-var traceLabReads = []SourceField{
-	fieldAt("round_index", "turn", ""),
-	fieldAt("timing_events[].timestamp", "arrival_ns e2e_ns think_ns tool_ns parents", ""),
-	fieldAt("timing_events[].event_type", "", decides),
-}
-
 // traceLabFormat reads the coding-agent rounds of TraceLab
 // (github.com/uw-syfi/TraceLab): a line of JSON for each call of a model, with
 // its lengths and the events around it. What the events tell, as TraceLab's own
@@ -49,10 +42,7 @@ var traceLabReads = []SourceField{
 // Sub-agents are sessions of their own; the trace has no link to who called them.
 func traceLabFormat() Format {
 	return Format{
-		Name:    "tracelab",
-		reads:   append(mappedFields(traceLabFields, nil), traceLabReads...),
-		About:   "TraceLab coding-agent rounds: JSON lines of lengths, events and tool calls",
-		Example: `{"provider":"claude","session_id":"s1","round_index":0,"model":"m","input_tokens_total":32272,"prefix_tokens":27217,"newly_append_tokens":5055,"output_tokens":931,"timing_events":[{"event_type":"user_message","timestamp":"2026-06-01T05:40:20.151Z"},{"event_type":"text","timestamp":"2026-06-01T05:40:29.887Z"}],"tools":[]}`,
+		reads: mappedFields(traceLabFields, nil),
 		detect: sniff.Lines(func(has func(string) bool) bool {
 			return has("session_id") && has("round_index") && has("input_tokens_total") && has("newly_append_tokens")
 		}),
@@ -65,7 +55,7 @@ func traceLabFormat() Format {
 			require(d.fields, "input_tokens", "output_tokens", "session")
 			return d, nil
 		},
-	}
+	}.described("tracelab")
 }
 
 type traceLabDecoder struct {
@@ -217,16 +207,6 @@ func (d *traceLabDecoder) events(r row.Row) (e roundEvents, err error) {
 var sessionColumns = []string{"arrival_time", "round_idx", "prefix_len", "input_len", "output_len",
 	"tool_wait_after_ms"}
 
-var traceLabSessionsReads = []SourceField{
-	fieldAt("session_id|id", "session parents", ""),
-	fieldAt("arrival_time", "arrival_ns", ""),
-	fieldAt("round_idx", "turn", ""),
-	fieldAt("prefix_len", "input_tokens blocks", ""),
-	fieldAt("input_len", "input_tokens blocks", ""),
-	fieldAt("output_len", "output_tokens", ""),
-	fieldAt("tool_wait_after_ms", "tool_ns arrival_ns", ""),
-}
-
 // traceLabSessionsFormat reads the session workloads that TraceLab makes from its
 // rounds (artifacts/trace_facts/csv_export): CSV of rounds. Each round begins
 // with the first prefix_len tokens of the session so far and adds input_len.
@@ -242,11 +222,7 @@ var traceLabSessionsReads = []SourceField{
 //     in its place in the next, whose rest is the answer: see [trace.PartialTail].
 func traceLabSessionsFormat() Format {
 	return Format{
-		Name:    "tracelab-sessions",
-		reads:   traceLabSessionsReads,
-		About:   "TraceLab session workloads: CSV of rounds with shared prefixes and tool waits",
-		Example: "session_id,arrival_time,round_idx,prefix_len,input_len,output_len,tool_wait_after_ms\n0,117,1,2518,348,131,154",
-		csv:     true,
+		csv: true,
 		detect: func(head *sniff.Sample) bool {
 			columns := head.Header()
 			return (slices.Contains(columns, "session_id") || slices.Contains(columns, "id")) &&
@@ -269,7 +245,7 @@ func traceLabSessionsFormat() Format {
 				"does not record")
 			return &sessionsDecoder{rows: rows, sessions: map[string]*sessionState{}}, nil
 		},
-	}
+	}.described("tracelab-sessions")
 }
 
 // sharedBlock is the size of the blocks that are made of lengths of prefixes:

@@ -15,24 +15,6 @@ import (
 	"reprise/trace"
 )
 
-// trtllmReads are the fields of a [trtllmTrace].
-var trtllmReads = []SourceField{
-	fieldAt("trace_id", "session turn", ""),
-	fieldAt("events[].event_type|events[].role|events[].num_branches", "", decides),
-	fieldAt("events[].branch_path", "parents", ""),
-	fieldAt("events[].conversation_id|events[].message_index|events[].system_prompt_id", "blocks", ""),
-	fieldAt("events[].tokens|events[].tokenize_count", "input_tokens blocks", ""),
-	fieldAt("events[].prompt_tokens", "input_tokens", ""),
-	fieldAt("events[].completion_tokens", "output_tokens", ""),
-	fieldAt("events[].reasoning_tokens", "reasoning_tokens", ""),
-	fieldAt("events[].finish_reason", "finish_reason", ""),
-	fieldAt("events[].duration_ms", "tool_ns", ""),
-	fieldAt("events[].llm_duration_ms", "e2e_ns", ""),
-	fieldAt("events[].llm_request_params.model", "model", ""),
-	fieldAt("events[].children", "", "the events of tasks that ran at once, whose fields these are"),
-	fieldAt("events[].content|events[].llm_request_messages|events[].llm_request_tools|events[].tool_calls_detail|events[].reasoning|events[].reasoning_content|events[].tool_arguments|events[].tool_result|events[].tool_stdout|events[].tool_stderr|events[].tool_calls|events[].tool_name|events[].tool_call_id", "", passed),
-}
-
 // trtllmFormat reads the execution traces of TensorRT-LLM's scaffolding: an agent's task
 // in a file, as events. The rules, which are those of its own replay:
 //
@@ -49,14 +31,9 @@ var trtllmReads = []SourceField{
 //     Their texts are not read, since all lengths are recorded.
 func trtllmFormat() Format {
 	f := Format{
-		Name: "trtllm-trace", sized: true,
-		Tried: "2 compact traces of TensorRT-LLM's coding agent: 27 calls; branches are from documentation",
-		reads: trtllmReads,
-		About: "TensorRT-LLM scaffolding: execution traces of agents, with tools, branches and system prompts by id",
-		Example: `{"trace_id":"t1","events":[{"event_type":"message","branch_path":[],"conversation_id":0,"role":"user","message_index":0,"tokens":120},` +
-			`{"event_type":"message","branch_path":[],"conversation_id":0,"role":"assistant","message_index":1,"prompt_tokens":120,"completion_tokens":40}]}`,
+		sized:  true,
 		detect: isTRTLLM,
-	}
+	}.described("trtllm-trace")
 	return f.ofFiles(newTRTLLMDecoder)
 }
 
