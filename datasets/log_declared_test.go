@@ -140,6 +140,18 @@ func TestDeclaredRules(t *testing.T) {
 	wantEntries(t, example("helicone", `"prompt_tokens":900`, `"prompt_tokens":20`), Options{}, at+"user=u session=s1 model=m in=660 out=40 cached=640 ok ttft=400ms e2e=1.9s")
 	wantEntries(t, example("helicone", `"delay_ms"`, `"cache_reference_id":"00000000-0000-0000-0000-000000000000","delay_ms"`), Options{}, at+"user=u session=s1 model=m in=900 out=40 cached=640 ok ttft=400ms e2e=1.9s")
 	wantEntries(t, example("openrouter", ",false,", ",true,"), Options{}, at+"user=u model=openai/m in=900 out=40 cached=640 reasoning=12 stream=true cancelled stop ttft=400ms e2e=1.9s")
+	// Kong's plugins by their names, with counts in the singular, and the request beside them.
+	for _, plugin := range []string{"ai-proxy", "ai-proxy-advanced"} {
+		in := example("kong", `"proxy"`, `"`+plugin+`"`, `"prompt_tokens"`, `"prompt_token"`, `"completion_tokens"`, `"completion_token"`,
+			`"ai":{`, `"ai":{"payload":{"request":"{\"messages\":[{\"role\":\"user\",\"content\":\"q\"}]}"},`)
+		wantEntries(t, in, Options{}, at+`user=u model=m in=900 out=40 cached=640 ok e2e=1.9s user:"q" chat`)
+		wantNote(t, func() Info {
+			_, info := mustRead(t, strings.Replace(in, `"meta":`, `"cache":{"cache_status":"Hit"},"meta":`, 1)+"\n"+in, Options{})
+			return info
+		}(), noteCacheAnswers+": 1")
+	}
+	// An empty name, and a dash, are none where another field has one.
+	wantEntries(t, example("kong", `"request_model"`, `"response_model":"","request_model"`, `"username":"u"`, `"username":"-","id":"v"`), Options{}, at+"user=v model=m in=900 out=40 cached=640 ok ttft=400ms e2e=1.9s")
 	// The last chunk of a stream has the latencies.
 	wantEntries(t, example("bedrock", `"output":{`, `"output":{"outputBodyJson":[{"type":"message_start"},{"amazon-bedrock-invocationMetrics":{"inputTokenCount":20,"outputTokenCount":40,"invocationLatency":1900,"firstByteLatency":400}}],`), Options{},
 		"490923h4m5s user=a model=m in=900 out=40 cached=640 ttft=400ms e2e=1.9s")

@@ -184,10 +184,9 @@ var keys = map[string]Kind{
 	"cacheread.inputtokens": Cached, "cachecreation.inputtokens": Written, "reasoning.outputtokens": Reasoning,
 	"inputtokens.cached": Cached, "inputcachedtokens": Cached,
 	"outputtokens.reasoningtokens": Reasoning, "details.reasoningtokens": Reasoning, "details.cachedtokens": Cached,
-	"details.cachereadinputtokens": Cached,
-	"details.cachereadtokens":      Cached, "details.cachecreationinputtokens": Written,
-	"details.cachewritetokens": Written,
-	"prompt":                   Input, "completion": Output, "promptdetails.cacheread": Cached,
+	"details.cachereadinputtokens": Cached, "details.cachereadtokens": Cached,
+	"details.cachecreationinputtokens": Written, "details.cachewritetokens": Written,
+	"prompt": Input, "completion": Output, "promptdetails.cacheread": Cached,
 	"promptdetails.cachewrite": Written, "completiondetails.reasoning": Reasoning,
 	"prompttokendetails.cacheread": Cached, "prompttokendetails.raw.cacheread": Cached,
 	"prompttokendetails.cachecreation": Written, "completiontokendetails.reasoning": Reasoning,
@@ -195,8 +194,9 @@ var keys = map[string]Kind{
 	"inputtokendetails.cacheread": Cached, "inputtokendetails.cachecreation": Written,
 	"outputtokendetails.reasoning": Reasoning,
 	"requesttokens":                Input, "responsetokens": Output,
-	// Ollama's own API, llama-server's timings
-	"promptevalcount": Input, "evalcount": Output,
+	// Ollama's own API, llama-server's timings; Kong before 3.9, Higress; Cohere beside its billed_units
+	"promptevalcount": Input, "evalcount": Output, "prompttoken": Input, "completiontoken": Output,
+	"inputtoken": Input, "outputtoken": Output, "tokens.inputtokens": Input, "tokens.outputtokens": Output,
 }
 
 // prefixes begin the keys of an object that holds more than a usage.

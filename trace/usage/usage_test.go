@@ -62,6 +62,10 @@ func TestUsageOfProviders(t *testing.T) {
 		{Exclusive, `{"input":20,"output":28,"reasoning":12,"cache":{"read":640,"write":240},"total":940}`, "in=900 cached=640 written=240 out=40 reasoning=12"},
 		{Exclusive, `{"tokensIn":20,"tokensOut":40,"cacheWrites":240,"cacheReads":640,"cost":0.01}`, "in=900 cached=640 written=240 out=40"},
 		{Inclusive, `{"tokens_in":900,"tokens_out":40}`, "in=900 out=40"},
+		// Cohere, whose billed units leave the template out; Kong before 3.9; Higress
+		{Body, `{"billed_units":{"input_tokens":5,"output_tokens":30},"tokens":{"input_tokens":71,"output_tokens":40},"cached_tokens":16}`, "in=71 cached=16 out=40"},
+		{Relayed, `{"prompt_token":28,"total_tokens":48,"completion_token":20,"time_per_token":133}`, "in=28 out=20"},
+		{Relayed, `{"model":"m","input_token":"21","output_token":"17","duration":"1590"}`, "in=21 out=17"},
 		{Inclusive, `{"prompt_tokens":900,"cached_tokens":640,"completion_tokens":40,"e2e_latency":1.2}`, "in=900 cached=640 out=40"},
 		{Inclusive, `{"model":"m","prompt_tokens":900,"completion_tokens":40,"cache_read_tokens":640,"cache_write_tokens":0,"reasoning_tokens":12,"response_id":"r"}`,
 			"in=900 cached=640 written=0 out=40 reasoning=12"},

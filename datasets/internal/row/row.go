@@ -48,14 +48,19 @@ type WrittenRow interface{ Written(path string) []byte }
 // Reader yields the rows of a source: io.EOF at the end, a *fault for one at fault.
 type Reader interface{ Next() (Row, error) }
 
-// Find returns the value of the first path that has one.
+// Find returns the value of the first path that has one. An empty text, and "-", is one where no later
+// path has another: that is how gateways write none.
 func Find(r Row, paths []string) (v any, path string, ok bool) {
 	for _, p := range paths {
-		if v, ok = r.Value(p); ok {
-			return v, p, true
+		found, has := r.Value(p)
+		if has && !ok {
+			v, path, ok = found, p, true
+		}
+		if has && found != "" && found != "-" {
+			return found, p, true
 		}
 	}
-	return nil, "", false
+	return v, path, ok
 }
 
 // BadAt is a fault of the record at the place of a path.
