@@ -19,17 +19,21 @@ import (
 // A containerReader yields the lines that a program in a container wrote. Its input is what the
 // runtime or a shipper of logs made of them: docker's json-file, or the CRI format of containerd,
 // CRI-O and podman. Or it is what CloudWatch gives of a log: the answer of filter-log-events or of
-// get-log-events, or the results of Logs Insights. Any other input it yields as it is.
+// get-log-events, or the results of Logs Insights. Or a logger, compose or kubectl put a date, a level or a name
+// before the JSON of each line: that is taken off, and lines without an object are blank. Any other input it
+// yields as it is.
 //
 //   - Runtimes split long lines. Pieces are put together again, those of each stream by themselves.
 //     Each piece but the last leaves a blank line, so that lines keep their numbers.
-//   - The runtime's date stands before a line that has no date with a year of its own. JSON stays
-//     as it is.
+//   - The runtime's date stands before a line that has no date with a year of its own. JSON gets it as its
+//     timestamp, where none of the first objects has a time.
 type containerReader struct {
 	in       io.Reader
 	lines    *record.Lines // nil until the first read
 	events   record.Reader // of CloudWatch; nil for none
 	isLog    bool
+	prefixed bool              // JSON stands behind something else
+	timeless bool              // the first objects have no times
 	newlines bool              // pieces that end a line have its end
 	begun    map[string]string // lines whose end is still to come, by stream
 	out      []byte
@@ -53,14 +57,16 @@ func (c *containerReader) Read(p []byte) (int, error) {
 		head, _ := in.Peek(record.HeadBytes)
 		c.in, c.lines, c.begun = in, record.NewLines(in), map[string]string{}
 		c.isLog, c.newlines = isContainerLog(head)
+		c.prefixed = !c.isLog && isPrefixed(head)
 		if list := cloudWatchList(head); list != "" {
 			if bytes.HasPrefix(head, []byte(record.ByteOrderMark)) {
 				_, _ = in.Discard(len(record.ByteOrderMark))
 			}
 			c.events = record.NewEnvelope(in, list)
 		}
+		c.timeless = (c.isLog || c.prefixed || c.events != nil) && isTimeless(head)
 	}
-	if !c.isLog && c.events == nil {
+	if !c.isLog && !c.prefixed && c.events == nil {
 		return c.in.Read(p)
 	}
 	for len(c.out) == 0 && c.err == nil {
@@ -113,6 +119,15 @@ func (c *containerReader) readLine() {
 	if c.err = err; err != nil || len(raw) == 0 {
 		return
 	}
+	if before, object, ok := behindPrefix(raw); c.prefixed {
+		if ok {
+			c.out = append(c.out, c.dated(string(object), stamp.FindDate(string(before)))...)
+		} else if bytes.IndexByte(raw, '{') >= 0 {
+			c.out = append(c.out, bytes.TrimRight(raw, "\r\n")...)
+		}
+		c.out = append(c.out, '\n')
+		return
+	}
 	piece, ok := containerPieceOf(raw)
 	if !ok {
 		c.out = append(c.out, raw...)
@@ -121,7 +136,7 @@ func (c *containerReader) readLine() {
 	text, ended := strings.CutSuffix(piece.text, "\n")
 	c.newlines, ended = c.newlines || ended, ended || piece.whole
 	begun, goesOn := c.begun[piece.stream]
-	if text = dated(text, piece.at); goesOn {
+	if text = c.dated(text, piece.at); goesOn {
 		text = begun + strings.TrimSuffix(piece.text, "\n")
 	}
 	if (piece.more || !ended && (c.newlines || len(piece.text) >= dockerPiece)) && len(text) < record.MaxBytes {
@@ -189,16 +204,80 @@ func (c *containerReader) readEvent() {
 			text = line.String()
 		}
 	}
-	c.out = append(append(c.out, dated(text, at)...), '\n')
+	c.out = append(append(c.out, c.dated(text, at)...), '\n')
 }
 
-// dated puts the date of a runtime before a line that has none with a year of its own. JSON stays
-// as it is.
-func dated(text, at string) string {
-	if at == "" || strings.HasPrefix(text, "{") || stamp.FindDate(text[:min(len(text), 100)]) != "" {
+// dated puts the date of a runtime before a line that has none with a year of its own, and into JSON of a log
+// whose objects have none.
+func (c *containerReader) dated(text, at string) string {
+	switch rest, isObject := strings.CutPrefix(text, "{"); {
+	case at == "" || isObject && (!c.timeless || len(strings.TrimSpace(rest)) < 2):
+		return text
+	case isObject:
+		return `{"timestamp":"` + at + `",` + rest
+	case stamp.FindDate(text[:min(len(text), 100)]) != "":
 		return text
 	}
 	return at + " " + text
+}
+
+// longestPrefix is more than what loggers put before a message.
+const longestPrefix = 200
+
+// behindPrefix finds an object that a line ends in, behind a space or at its begin.
+func behindPrefix(raw []byte) (before, object []byte, ok bool) {
+	raw = bytes.TrimRight(raw, " \r\n")
+	at := bytes.IndexByte(raw[:min(len(raw), longestPrefix)], '{')
+	if at < 0 || at > 0 && raw[at-1] != ' ' || raw[len(raw)-1] != '}' {
+		return nil, nil, false
+	}
+	return raw[:at], raw[at:], bytes.Contains(raw[at:], []byte(`":`))
+}
+
+// isPrefixed reports whether JSON stands behind something else in a third of the first lines or more.
+func isPrefixed(head []byte) bool {
+	lines := record.HeadLines(head)
+	objects := 0
+	for _, line := range lines {
+		if _, object, ok := behindPrefix(line); ok && json.Valid(object) {
+			objects++
+		}
+	}
+	return objects > 0 && 3*objects >= len(lines) && !record.LooksLikeJSON(head)
+}
+
+// isTimeless reports whether there are objects in the first lines or events of a log, and none has a time.
+func isTimeless(head []byte) (timeless bool) {
+	_, first := record.First(head, 20)
+	lines := record.HeadLines(head)
+	for _, line := range append(first, lines[:min(len(lines), 20)]...) {
+		piece, isPiece := containerPieceOf(line)
+		object := []byte(piece.text)
+		if v, _, ok := row.DecodeJSON(line); ok && !isPiece {
+			text, _, _ := cloudWatchEvent(v)
+			object = []byte(text)
+		} else if !isPiece {
+			_, object, _ = behindPrefix(line)
+		}
+		v, _, ok := row.DecodeJSON(object)
+		if ok && hasTime(v, 2) {
+			return false
+		}
+		timeless = timeless || ok
+	}
+	return timeless
+}
+
+// hasTime reports whether an object has a time, or one of those in it down to a depth.
+func hasTime(v any, depth int) bool {
+	object, isObject := v.(map[string]any)
+	for _, below := range object {
+		if depth > 0 && hasTime(below, depth-1) {
+			return true
+		}
+	}
+	st, ok := stamp.Read(row.Plain(v))
+	return !isObject && ok && (st.Style != stamp.Numeric || stamp.EpochUnit(st.Whole) != 0)
 }
 
 // criLine is what stands before a line in the CRI format: the date, the stream, and F for a full
