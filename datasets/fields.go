@@ -106,7 +106,7 @@ func mappedFields(m Mapping, made map[string]string) (out []SourceField) {
 	m = m.withErrors()
 	for _, t := range targets {
 		var paths []string
-		for _, path := range m[t.name] {
+		for _, path := range m.places(t.name) {
 			origins, below := path, "" // the longest part that is made, and what is below it
 			for p := path; p != ""; p = p[:max(strings.LastIndexByte(p, '.'), 0)] {
 				if from, ok := made[p]; ok {

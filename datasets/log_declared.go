@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -64,15 +65,28 @@ func (c condition) holds(r row.Row) bool {
 
 // isOf reports whether it holds for a value at its path.
 func (c condition) isOf(v any) bool {
-	if flag, isFlag := v.(bool); isFlag {
-		v = map[bool]string{true: "true", false: "false"}[flag]
-	}
-	text := strings.ToLower(strings.Trim(row.Plain(v), `"`))
 	if c.values == "*" {
-		return strings.Trim(text, "0-") != "" && text != "false" && text != "none"
+		return !saysNone(v)
 	}
-	return slices.Contains(strings.Fields(strings.ToLower(c.values)), text)
+	return slices.Contains(strings.Fields(strings.ToLower(c.values)), wordOf(v))
 }
+
+// wordOf is a value as a word in small letters, a flag too.
+func wordOf(v any) string {
+	if flag, isFlag := v.(bool); isFlag {
+		return strconv.FormatBool(flag)
+	}
+	return strings.ToLower(strings.Trim(row.Plain(v), "\" "))
+}
+
+// saysNone reports whether a field says that there is none of what it is for, such as an error.
+func saysNone(v any) bool {
+	_, isObject := v.(map[string]any)
+	word := wordOf(v)
+	return !isObject && strings.Trim(word, "0-") == "" || slices.Contains(noneWords, word)
+}
+
+var noneWords = wordsOf("false none null nil nan n/a no")
 
 // field fails the calls of the records for which the condition holds.
 func (c condition) field() field {
@@ -383,7 +397,7 @@ func (d declaredFormat) text(v row.View) {
 
 // arrival makes the time of the start of the time of the end.
 func (d declaredFormat) arrival(v row.View) {
-	end, path, ok := row.Find(v, d.fields["time"])
+	end, path, ok := findTime(v, d.fields["time"])
 	st, isStamp := stamp.ReadISO(row.Plain(end))
 	if !ok || !isStamp || st.Style == stamp.Numeric || st.Time.IsZero() {
 		return

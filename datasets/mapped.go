@@ -140,7 +140,7 @@ func (d *mappedDecoder) sampleRows(first row.Reader) (some bool) {
 		if d.timing == unknownTiming {
 			d.timing = withoutTimes
 		}
-		if v, _, ok := row.Find(r, d.times); ok {
+		if v, _, ok := findTime(r, d.times); ok {
 			d.timing = withTimes
 			if st, f := d.clock.Read(row.Plain(v)); f == nil {
 				d.clock.See(st)
@@ -230,6 +230,7 @@ func (d *mappedDecoder) entry(dst []trace.Entry, r row.Row) ([]trace.Entry, erro
 func fillFields(b *builder, fields []field, r row.Row) error {
 	for _, f := range fields {
 		v, p, ok := f.find(r)
+		ok = ok && (v != "-" || f.name == "prompt" || f.name == "output") // as gateways write none
 		if !ok && f.required {
 			return row.BadAt(r, "", f.name+" is missing")
 		}
@@ -250,7 +251,7 @@ func fillFields(b *builder, fields []field, r row.Row) error {
 
 // setTime sets the time of the entry, if the source has times.
 func (d *mappedDecoder) setTime(e *trace.Entry, r row.Row) error {
-	v, p, ok := row.Find(r, d.times)
+	v, p, ok := findTime(r, d.times)
 	if d.timing == unknownTiming {
 		d.timing = withoutTimes
 		if ok {

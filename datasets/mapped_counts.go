@@ -28,12 +28,16 @@ func sumParts(path string) []string {
 	return parts
 }
 
+// isSum reports whether a path of a target may be several: counts add up, and a day and the time of day
+// are one time.
+func isSum(name string) bool { return name == "time" || isCountTarget(name) }
+
 // places are the paths at which a target may find its values: those of a mapping, and of a sum
 // its parts. A name with "+" in it may be that of a field.
 func (m Mapping) places(name string) (places []string) {
 	for _, path := range m[name] {
 		places = append(places, path)
-		if isCountTarget(name) {
+		if isSum(name) {
 			places = append(places, sumParts(path)...)
 		}
 	}
@@ -43,7 +47,7 @@ func (m Mapping) places(name string) (places []string) {
 // summands are the parts of the sums of a target, but of names that are columns themselves.
 func (m Mapping) summands(name string, columns []string) (parts []string) {
 	for _, path := range m[name] {
-		if isCountTarget(name) && !slices.Contains(columns, path) {
+		if isSum(name) && !slices.Contains(columns, path) {
 			parts = append(parts, sumParts(path)...)
 		}
 	}
@@ -59,6 +63,25 @@ func (f field) find(r row.Row) (v any, path string, ok bool) {
 	for _, sum := range f.paths {
 		if v, path, ok = addUp(r, sumParts(sum)); ok {
 			return v, path, true
+		}
+	}
+	return nil, "", false
+}
+
+// findTime returns the time of a record, and where it is. A day and the time of day in two fields are joined.
+func findTime(r row.Row, paths []string) (v any, path string, ok bool) {
+	if v, path, ok = row.Find(r, paths); ok {
+		return v, path, true
+	}
+	for _, sum := range paths {
+		var texts []string
+		for _, part := range sumParts(sum) {
+			if text, found := r.Value(part); found {
+				texts = append(texts, row.Plain(text))
+			}
+		}
+		if len(texts) > 0 {
+			return strings.Join(texts, " "), sumParts(sum)[0], true
 		}
 	}
 	return nil, "", false

@@ -169,7 +169,7 @@ var targets = []target{
 	{"temperature", "requested temperature", setTemperature},
 	{"stream", "whether the answer was streamed", setStream},
 	{"status", "HTTP status, or a word such as ok, failed, cancelled", setStatus},
-	{"error", "any value: the request failed", setError},
+	{"error", "any value but none: the request failed", setError},
 	{"finish_reason", "stop, length and the like",
 		closedTo(trace.ClosedFinish, func(b *builder) *string { return &b.Entry.FinishReason })},
 	{"ttft", `time to first token, as "350ms"`,
@@ -351,7 +351,7 @@ func setStream(b *builder, v any) string {
 
 // setStatus takes an HTTP status or a word.
 func setStatus(b *builder, v any) string {
-	fate, ok := ending.Status(row.Plain(v))
+	fate, ok := ending.Status(wordOf(v))
 	if !ok {
 		return "want an HTTP status or a word"
 	}
@@ -361,7 +361,7 @@ func setStatus(b *builder, v any) string {
 
 // setError marks the request as failed unless it is known to be cancelled.
 func setError(b *builder, v any) string {
-	if v == "" || v == false || b.Entry.Status == trace.StatusCancelled {
+	if saysNone(v) || b.Entry.Status == trace.StatusCancelled {
 		return ""
 	}
 	b.Entry.Status = trace.StatusFailed

@@ -14,7 +14,8 @@ func TestStatusesOfSources(t *testing.T) {
 	for v, want := range map[any]string{
 		row.Number("200"): "ok", "299": "ok", row.Number("300"): "failed", "199": "failed", "100": "failed", "599": "failed", row.Number("499"): "cancelled", "498": "failed", "500": "failed",
 		"OK": "ok", "Succeeded": "ok", "completed": "ok", "Failure": "failed", "aborted": "cancelled", "canceled": "cancelled",
-		"99": why, "600": why, "": why, true: why, row.Number("0"): why,
+		"99": why, "600": why, "": why, true: "ok", "False": "failed", "200 OK": "ok", "429 Too Many Requests": "failed",
+		row.Number("0"): why,
 	} {
 		b := &builder{}
 		got := setStatus(b, v)
@@ -29,7 +30,8 @@ func TestStatusesOfSources(t *testing.T) {
 		v         any
 		was, want string
 	}{{"x", "", "failed"}, {"", "ok", "ok"}, {false, "ok", "ok"}, {map[string]any{}, "ok", "failed"}, {"x",
-		"cancelled", "cancelled"}} {
+		"cancelled", "cancelled"}, {"None", "ok", "ok"}, {"False", "ok", "ok"}, {"-", "ok", "ok"}, {"null", "ok", "ok"},
+		{row.Number("0"), "ok", "ok"}, {true, "ok", "failed"}, {"nonesuch", "ok", "failed"}} {
 		b := &builder{}
 		b.Entry.Status = c.was
 		if why := setError(b, c.v); why != "" || b.Entry.Status != c.want {

@@ -56,7 +56,7 @@ func (r *usageReader) show(v row.View, tell *fault.Notes) error {
 func (r *usageReader) settle(v row.Row, tell *fault.Notes) (t tokenusage.Tokens, where string, _ error) {
 	var counts tokenusage.Counts
 	for _, target := range usageTargets {
-		found, path, ok := row.Find(v, r.fields[target.name])
+		found, path, ok := field{paths: r.fields[target.name], sums: true}.find(v)
 		if n, isCount := countOf(row.Plain(found)); ok && isCount {
 			counts.Set(target.kind, int64(n))
 			where = cmp.Or(where, path)

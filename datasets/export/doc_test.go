@@ -34,9 +34,9 @@ func TestFormatsDoc(t *testing.T) {
 const ownLogPage = `
 ## Your own log
 
-A log need not be unpacked: gzip and zstd, the lines of a container as docker (~json-file~), the CRI
-or a shipper wrote them, split ones put together, and events of CloudWatch
-are read as what the program wrote. NaN and Infinity, as Python writes them into JSON, are null.
+A log need not be unpacked: gzip and zstd, lines of docker (~json-file~), the CRI or a shipper, events of
+CloudWatch and JSON behind a logger's prefix are read as what the program wrote, with the time outside where it has none.
+NaN and Infinity are null.
 A server's text log without requests is refused, with the flag that logs them.
 
 When no format fits, ~reprise import FILE~ lists the fields that it found and ends with a
@@ -68,8 +68,8 @@ declared below; user, model, adapter, class or replica to most.
 |---|---|
 TARGETS
 A path is a column name, or keys and list positions such as ~usage.prompt_tokens~ and
-~choices[0].text~. ~a|b~ takes the first that a record has. Counts may be sums: ~input_tokens=usage.input_tokens+usage.cache_read_input_tokens~,
-for prompts whose cached tokens stand beside the others. One flag may hold several pairs
+~choices[0].text~. ~a|b~ takes the first that a record has. Counts may be sums: ~input_tokens=usage.input_tokens+usage.cache_read_input_tokens~.
+So may a day and a time of day: ~time=Date+Time~. One flag may hold several pairs
 with commas between. A path leads into JSON that a column or a field holds as a string:
 ~usage.prompt_tokens~ is in the column ~usage~.
 

@@ -43,6 +43,7 @@ func TestStatus(t *testing.T) {
 		"200": OK, "204.0": OK, "499": WasCut, "404": Failed, "503": Failed, "302": Failed,
 		"ok": OK, "Success": OK, "STATUS_CODE_OK": OK, "StatusCode.ERROR": Failed, "failure": Failed, "Errored, Not Charged": Failed, "Aborted, Not Charged": WasCut, "Included": OK, "On-Demand": OK, "Usage-based": OK, "timeout": Failed,
 		"aborted": WasCut, "canceled": WasCut, "cancelled": WasCut, "client disconnected": WasCut, "hm": otherFate, "incomplete": otherFate,
+		"200 OK": OK, "429 Too Many Requests": Failed, "true": OK, "False": Failed,
 	} {
 		if got, ok := Status(s); !ok || got != want {
 			t.Errorf("%q is %q (%v), want %q", s, got, ok, want)

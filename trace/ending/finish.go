@@ -144,20 +144,20 @@ func OfFinish(finish string) Fate {
 // the finish reason abort by its engine.
 var statuses = map[Fate][]string{
 	OK: {
-		"ok", "success", "succeeded", "successful", "complete", "completed", "finished", "done", "status_code_ok",
+		"ok", "success", "succeeded", "successful", "complete", "completed", "finished", "done", "status_code_ok", "true",
 		"included", "included_in_pro", "on_demand", "usage_based", "free", "user_api_key", // how Cursor was paid
 	},
 	Failed: {"failed", "failure", "fail", "error", "errored", "exception", "timeout", "timed_out", "rejected",
-		"status_code_error"},
+		"status_code_error", "false"},
 	WasCut: {"cancelled", "canceled", "cancel", "aborted", "client_disconnected", "client_disconnect", "disconnected"},
 }
 
-// Status reads what a log has for the end of a request: an HTTP status, of which 499 says that
-// the client left, or a word, which maps onto a Fate or to "other". It is not ok for a number
-// that is no HTTP status, and for an empty text.
+// Status reads what a log has for the end of a request: an HTTP status, alone or with its reason, of
+// which 499 says that the client left, or a word, which maps onto a Fate or to "other". It is not ok for
+// a number that is no HTTP status, and for an empty text.
 func Status(s string) (fate Fate, ok bool) {
-	s = strings.TrimSpace(s)
-	if code, err := strconv.ParseFloat(s, 64); err == nil {
+	number, _, _ := strings.Cut(strings.TrimSpace(s), " ")
+	if code, err := strconv.ParseFloat(number, 64); err == nil {
 		switch {
 		case code >= 200 && code < 300:
 			return OK, true
