@@ -168,11 +168,6 @@ func parseFormat(name string, text []byte, code formatCode) (d declaredFormat, t
 			return d, nil, fault("map."+of, "unknown target: want one of %s, written_tokens, total_tokens",
 				targetNames())
 		}
-		if slices.Contains(countTargets, of) && strings.Contains(where, "+") {
-			return d, nil, fault("map."+of,
-				"a format takes no sums: map each count by itself, and say counts: exclusive where cached and "+
-					"written tokens stand beside the input")
-		}
 		if fields[of] = pathsOf(where); len(fields[of]) == 0 {
 			return d, nil, fault("map."+of, "it has no path")
 		}
@@ -266,20 +261,19 @@ func embeddedFormat(file string) (declaredFormat, *fileTotals, error) {
 func (i *Inspection) FormatFile() []byte {
 	var mapped [][2]string
 	counts := "relayed"
+	if i.ends != "" {
+		mapped = append(mapped, [2]string{"time", i.ends})
+	}
 	for k, flag := range i.Flags {
-		if flag != "--map" {
-			continue
-		}
-		target, where, _ := strings.Cut(i.Flags[k+1], "=")
-		if parts := strings.Split(where, "+"); len(parts) > 1 && target == "input_tokens" {
-			where, counts = parts[0], "exclusive"
-			if len(parts) > 2 {
-				mapped = append(mapped, [2]string{"written_tokens", parts[1]})
+		if flag == "--map" {
+			target, where, _ := strings.Cut(i.Flags[k+1], "=")
+			mapped = append(mapped, [2]string{target, where})
+			if strings.Contains(where, "+") && target != "time" {
+				counts = "inclusive" // the sums hold all parts
 			}
 		}
-		mapped = append(mapped, [2]string{target, where})
 	}
-	if len(mapped) == 0 {
+	if len(mapped) == 0 || i.Final && i.ends == "" {
 		return nil
 	}
 
@@ -296,7 +290,9 @@ func (i *Inspection) FormatFile() []byte {
 	for _, m := range mapped {
 		fmt.Fprintf(&b, "  %s: %q\n", m[0], m[1])
 	}
-	if i.Missing != "" {
+	if i.ends != "" {
+		b.WriteString("time_is: end # of the call; its start is that less e2e\n")
+	} else if i.Missing != "" {
 		b.WriteString("  # " + i.Missing + ": name it, such as\n  # input_tokens: FIELD\n")
 	}
 	b.WriteString("# inclusive: cached tokens are part of the input; exclusive: they stand beside it; relayed: each " +

@@ -39,6 +39,8 @@ type Inspection struct {
 	Missing  string   `json:"missing"` // what no field looks like, without which there is no import
 	// field of the only object, as APIs return it, that lists the records; empty for none
 	List    string   `json:"list"`
+	Final   bool     `json:"-"` // no flag makes up for what is missing
+	ends    string   // the field with the times at which requests ended, where no other has times
 	columns []string // of CSV and Parquet
 }
 
@@ -74,6 +76,8 @@ type fieldStats struct {
 	messages                                   int  // of texts or lists
 	ids                                        int  // of lists: those of whole numbers
 	fates                                      int  // of texts: those that say what became of a request
+	nones                                      int  // of texts: those that say that there is none
+	days, clocks                               int  // of texts: days without a time, and times without a day
 	open                                       int  // of numbers: those that have decimals or thousands
 	commas                                     bool // the mark in them is a comma
 	fractions                                  bool
@@ -233,18 +237,18 @@ func (i *Inspection) envelope(head []byte) string {
 		}
 		return ""
 	}
-	for _, key := range keys {
-		if slices.ContainsFunc(i.Fields,
-			func(f InspectedField) bool { return strings.HasPrefix(f.Path, key+row.ListMembers+".") }) {
-			return plainKey(key)
+	for _, f := range i.Fields {
+		list, below, ok := strings.Cut(f.Path, row.ListMembers+".")
+		if ok && !strings.Contains(below, row.ListMembers+".") && slices.Contains(keys, strings.Split(list, ".")[0]) {
+			return plainKey(list)
 		}
 	}
 	return ""
 }
 
-// plainKey is a key that needs no quotes in jq, else "".
+// plainKey is a key, or several with dots between them, that needs no quotes in jq, else "".
 func plainKey(key string) string {
-	if strings.Trim(key, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != "" {
+	if strings.Trim(key, ".abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != "" {
 		return ""
 	}
 	return key
@@ -303,6 +307,11 @@ func (i *Inspection) value(at map[string]int, path string, v any, depth int) {
 	case nil:
 		i.field(at, path) // so that its place is kept
 		return
+	case string:
+		if v == "-" { // as gateways write none
+			i.field(at, path)
+			return
+		}
 	case map[string]any:
 		if depth < 6 {
 			keys := make([]string, 0, len(v))
@@ -404,6 +413,14 @@ func (s *fieldStats) gather(v any) {
 			return
 		}
 		s.texts++
+		if _, isDay := stamp.Read(v + " 00:00"); isDay {
+			s.days++
+		} else if _, isClock := stamp.Read("2026-01-02 " + v); isClock {
+			s.clocks++
+		}
+		if saysNone(v) {
+			s.nones++
+		}
 		if fate, ok := ending.Status(v); ok && (fate == ending.OK || fate == ending.Failed || fate == ending.WasCut) {
 			s.fates++
 		}

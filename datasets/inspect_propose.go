@@ -9,6 +9,7 @@ import (
 
 	"reprise/datasets/internal/row"
 	"reprise/datasets/internal/stamp"
+	tokenusage "reprise/trace/usage"
 )
 
 // words splits a name as people write them: prompt_tokens, promptTokens, Prompt Tokens (n).
@@ -65,6 +66,9 @@ type candidate struct {
 	field *InspectedField
 	words []string // of the last part of its path
 	whole []string // of all of it
+	count namedCount
+
+	records int // of the source, as far as it was looked at
 }
 
 func (c candidate) is(types ...string) bool { return slices.Contains(types, c.field.Type) }
@@ -99,10 +103,11 @@ func (c candidate) fits(target string) int {
 // fitsOf are how well a field fits each target, from its name, kind and values: 0 not at all, 10 plainly.
 var fitsOf = map[string]func(candidate) int{
 	"time":          candidate.fitsTime,
-	"input_tokens":  func(c candidate) int { return c.fitsTokens(promptWords, answerWords) },
-	"output_tokens": func(c candidate) int { return c.fitsTokens(answerWords, promptWords) },
-	"cached_tokens": func(c candidate) int {
-		return plainly(c.is(wholeType) && share(c.words, wordsOf("cached")) && share(c.words, countWords))
+	"input_tokens":  func(c candidate) int { return c.fitsTokens(tokenusage.Input, promptWords, answerWords) },
+	"output_tokens": func(c candidate) int { return c.fitsTokens(tokenusage.Output, answerWords, promptWords) },
+	"cached_tokens": func(c candidate) int { return plainly(c.count.is && c.count.kind == tokenusage.Cached) },
+	"reasoning_tokens": func(c candidate) int {
+		return plainly(c.count.is && (c.count.kind == tokenusage.Reasoning || c.count.kind == tokenusage.Thoughts))
 	},
 	"messages": func(c candidate) int {
 		n := plainly(c.is(messagesType) && !share(c.whole, answerWords) && !share(c.whole, wordsOf("choices")))
@@ -130,22 +135,27 @@ var fitsOf = map[string]func(candidate) int{
 	},
 	"user": func(c candidate) int {
 		return plainly(c.is(textType, wholeType) &&
-			c.named("user user_id userid end_user customer customer_id tenant tenant_id account_id client_id "+
-				"benutzer nutzer kunde"))
+			c.named("user user_id userid end_user end_user_id user_name username customer customer_id tenant tenant_id "+
+				"account_id client_id benutzer nutzer kunde"))
 	},
 	"session": func(c candidate) int {
 		return plainly(c.is(textType, wholeType) &&
 			c.named("session session_id sessionid conversation conversation_id chat_id thread_id dialog_id sitzung"))
 	},
 	"model": func(c candidate) int {
-		return plainly(c.is(textType) && c.named("model model_name model_id modell modelname deployment"))
+		return plainly(c.is(textType) && c.named("model model_name model_id modell modelname deployment used_model "+
+			"model_used response_model requested_model request_model"))
 	},
 	"max_tokens": func(c candidate) int {
 		return plainly(c.is(wholeType) && c.named("max_tokens max_output_tokens max_completion_tokens max_new_tokens"))
 	},
+	"stream": func(c candidate) int {
+		return plainly(c.is(flagType) && c.named("stream streamed streaming is_stream is_streaming"))
+	},
 	"status": candidate.fitsStatus,
+	"error":  candidate.fitsError,
 	"finish_reason": func(c candidate) int {
-		return plainly(c.is(textType) && c.named("finish_reason stop_reason"))
+		return plainly(c.is(textType) && c.named("finish_reason stop_reason done_reason"))
 	},
 	"e2e": func(c candidate) int {
 		return plainly(c.is(wholeType, decimalType) && share(c.words, lengthOfTime) &&
@@ -187,10 +197,14 @@ func (c candidate) fitsTime() (n int) {
 	return n
 }
 
-func (c candidate) fitsTokens(own, other []string) int {
+func (c candidate) fitsTokens(kind tokenusage.Kind, own, other []string) int {
 	n := plainly((c.is(wholeType) || c.field.stats.open > 0) && share(c.words, own) && !share(c.words, other) &&
-		share(c.words, countWords) && !share(c.words, wordsOf("cached cache reasoning max details audio image")))
-	if n > 0 && share(c.words, wordsOf("token tokens")) {
+		share(c.words, countWords) && !share(c.words, wordsOf("cached cache reasoning max details audio image")) &&
+		!share(c.whole, noCountWords))
+	if c.count.known {
+		n = plainly(c.count.kind == kind)
+	}
+	if n > 0 && (c.count.known || share(c.words, wordsOf("token tokens"))) {
 		n++
 	}
 	return n
@@ -198,9 +212,19 @@ func (c candidate) fitsTokens(own, other []string) int {
 
 func (c candidate) fitsStatus() int {
 	stats := &c.field.stats
-	return plainly(c.is(wholeType) && c.named("status status_code statuscode http_status") && stats.min >= 100 &&
-		stats.max < 600 ||
-		c.is(textType) && c.named("status state outcome") && stats.fates > 0 && stats.fates == stats.texts)
+	return plainly(c.is(wholeType) && stats.min >= 100 && stats.max < 600 && c.named("status status_code statuscode "+
+		"http_status http_status_code http_code response_code response_status code") ||
+		c.is(textType) && c.named("status state outcome result") && stats.fates > 0 && stats.fates == stats.texts ||
+		c.is(flagType) && c.named("success is_success successful succeeded ok"))
+}
+
+// fitsError tells fields that say of some requests that they failed, and of others nothing.
+func (c candidate) fitsError() int {
+	stats := &c.field.stats
+	said := c.field.Present - stats.nones
+	return plainly(c.is(flagType) && c.named("error is_error has_error errored failed is_failed failure") ||
+		c.is(textType) && c.named("error error_message error_msg error_type error_code error_str exception err") &&
+			said < c.records)
 }
 
 // candidates are the fields that may be proposed.
@@ -217,7 +241,9 @@ func (i *Inspection) candidates() (all []candidate) {
 			last = path
 		}
 		if w := words(last); len(w) > 0 {
-			all = append(all, candidate{f, w, words(path)})
+			c := candidate{field: f, words: w, whole: words(path), records: i.Records}
+			c.count = i.countOfName(c)
+			all = append(all, c)
 		}
 	}
 	return all
@@ -269,20 +295,44 @@ func (i *Inspection) propose() {
 		i.Flags = append(i.Flags, "--map", target+"="+strings.ReplaceAll(best.field.Path, row.ListMembers, "[0]"))
 		return true
 	}
-	timed := pick("time")
+	timed := i.proposeSplitTime(all, taken) || pick("time")
 	text := pick("messages") || pick("prompt")
-	sized := i.proposeSum(all, taken) || pick("input_tokens") || text // with both the length is the server's count
-	for _, target := range []string{"output", "output_tokens", "cached_tokens", "user", "session", "model",
-		"max_tokens", "status", "finish_reason", "ttft", "e2e"} {
-		pick(target)
+	sized := i.proposeSum("input_tokens", all, taken) || pick("input_tokens") || text // with both usage is the length
+	for _, target := range []string{"output", "output_tokens", "cached_tokens", "reasoning_tokens", "user", "session",
+		"model", "max_tokens", "stream", "status", "error", "finish_reason", "ttft", "e2e"} {
+		if target != "output_tokens" || !i.proposeSum(target, all, taken) {
+			pick(target)
+		}
 	}
-	if !sized {
+	end := slices.IndexFunc(all, func(c candidate) bool {
+		return !timed && c.is(dateType) && share(c.words, wordsOf("end ended finish finished completed ende"))
+	})
+	switch why := sums(all, timed); {
+	case !sized:
 		i.Missing = "no field looks like a prompt or its number of tokens"
-		return
-	}
-	if !timed {
+	case !text && why != "":
+		i.Missing, i.Final = why+": import a log of the single requests", true
+	case end >= 0:
+		i.ends, i.Final = all[end].field.Path, true
+		i.Missing = "its only time, " + i.ends + ", is when a request ended: --inspect -o mine.yaml writes a format " +
+			"file that says so, for --format mine.yaml"
+	case !timed:
 		i.Flags = append(i.Flags, "--arrivals", "poisson:2")
 	}
+}
+
+// proposeSplitTime proposes the day and the time of day, where these stand in two fields, and no other
+// has both.
+func (i *Inspection) proposeSplitTime(all []candidate, taken map[string]bool) bool {
+	day := slices.IndexFunc(all, func(c candidate) bool { return c.field.stats.days == i.Records })
+	clock := slices.IndexFunc(all, func(c candidate) bool { return c.field.stats.clocks == i.Records })
+	if day < 0 || clock < 0 || slices.ContainsFunc(all, func(c candidate) bool { return c.fitsTime() >= 20 }) {
+		return false
+	}
+	paths := []string{all[day].field.Path, all[clock].field.Path}
+	taken[paths[0]], taken[paths[1]] = true, true
+	i.Flags = append(i.Flags, "--map", "time="+strings.Join(paths, "+"))
+	return true
 }
 
 // bodyOf returns the path of the object that a prompt stands in, where a system prompt or tools

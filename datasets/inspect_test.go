@@ -105,8 +105,8 @@ end: date (2026-01-02 03:04) 1
 input_tokens: whole number (1) 1
 cached_input_tokens: whole number (1) 1
 max_tokens: whole number (5) 1
---map input_tokens=input_tokens --map cached_tokens=cached_input_tokens --map max_tokens=max_tokens --arrivals poisson:2
-`,
+--map input_tokens=input_tokens --map cached_tokens=cached_input_tokens --map max_tokens=max_tokens
+its only time, end, is when a request ended: --inspect -o mine.yaml writes a format file that says so, for --format mine.yaml`,
 		// The whole prompt is the body in which a system prompt, instructions or tools stand beside it.
 		`{"id":"1","params":{"system":"zqx","messages":[{"role":"user","content":"zqx"}],"max_tokens":5}}`: `id: whole number (1) 1
 params.max_tokens: whole number (5) 1
@@ -136,6 +136,64 @@ completion_tokens: whole number (20) 1
 		}
 		if strings.Contains(fmt.Sprintf("%+v", found), "zqx") {
 			t.Errorf("%s: the inspection holds text", in)
+		}
+	}
+}
+
+// What is proposed gives the lengths, the times and the ends that the records have; what cannot be had is said.
+func TestInspectProposes(t *testing.T) {
+	const sums, days = ": import a log of the single requests", "its only date, date, is a day without a time, as in " +
+		"reports of sums by day: import a log of the single requests"
+	for in, want := range map[string]string{
+		// Failures, of which each log has a field of its own.
+		"at,prompt_tokens,error\n2026-01-02 03:04:05,5,\n2026-01-02 03:04:06,5,Timeout\n":                                                "time=at input_tokens=prompt_tokens error=error",
+		"at,prompt_tokens,error\n2026-01-02 03:04:05,5,None\n2026-01-02 03:04:06,5,Timeout\n":                                            "time=at input_tokens=prompt_tokens error=error",
+		"at,prompt_tokens,error\n2026-01-02 03:04:05,5,E1\n2026-01-02 03:04:06,5,Timeout\n":                                              "time=at input_tokens=prompt_tokens",
+		"at,prompt_tokens,success\n2026-01-02 03:04:05,5,True\n2026-01-02 03:04:06,5,False\n":                                            "time=at input_tokens=prompt_tokens status=success",
+		`{"at":1767323045,"promptTokens":"5","hasError":false,"streamed":true,"requestedModel":"m"}`:                                     "time=at input_tokens=promptTokens model=requestedModel stream=streamed error=hasError",
+		`{"at":1767323045,"input_token":"-","response_code":"429"}` + "\n" + `{"at":1767323045,"input_token":"5","response_code":"200"}`: "time=at input_tokens=input_token status=response_code",
+		// Reasoning beside the output, by the total or by the name; within it; and counts under the names of providers.
+		"at,Input Tokens,Output Tokens,Reasoning Tokens,Total Tokens\n2026-01-02 03:04:05,9,5,3,17\n":             "time=at input_tokens=Input Tokens output_tokens=Output Tokens+Reasoning Tokens reasoning_tokens=Reasoning Tokens",
+		"at,Input Tokens,Output Tokens,Reasoning Tokens,Total Tokens\n2026-01-02 03:04:05,9,5,3,14\n":             "time=at input_tokens=Input Tokens output_tokens=Output Tokens reasoning_tokens=Reasoning Tokens",
+		"at,input_tokens,output_tokens,reasoning_tokens\n2026-01-02 03:04:05,9,5,3\n":                             "time=at input_tokens=input_tokens output_tokens=output_tokens reasoning_tokens=reasoning_tokens",
+		`{"at":1767323045,"u":{"promptTokenCount":9,"candidatesTokenCount":5,"thoughtsTokenCount":3}}`:            "time=at input_tokens=u.promptTokenCount output_tokens=u.candidatesTokenCount+u.thoughtsTokenCount reasoning_tokens=u.thoughtsTokenCount",
+		`{"at":1767323045,"u":{"billed_units":{"input_tokens":2},"tokens":{"input_tokens":9,"output_tokens":5}}}`: "time=at input_tokens=u.tokens.input_tokens output_tokens=u.tokens.output_tokens",
+		`{"created_at":"2026-01-02T03:04:05Z","prompt_eval_count":9,"eval_count":5,"done_reason":"stop"}`:         "time=created_at input_tokens=prompt_eval_count output_tokens=eval_count finish_reason=done_reason",
+		`{"at":1767323045,"usage":{"prompt_tokens":9,"prompt_tokens_details":{"cached_tokens":4}}}`:               "time=at input_tokens=usage.prompt_tokens cached_tokens=usage.prompt_tokens_details.cached_tokens",
+		// The day and the time of day in two columns; a day alone beside a time.
+		"date,time,tokens_in\n2026-01-02,03:04:05,5\n":          "time=date+time input_tokens=tokens_in",
+		"Date,Time,tokens_in\n02/01/2026,03:04:05 PM,5\n":       "time=Date+Time input_tokens=tokens_in",
+		"date,at,tokens_in\n2026-01-02,2026-01-02 03:04:05,5\n": "time=at input_tokens=tokens_in",
+		// Sums of several requests.
+		"start_time,num_model_requests,input_tokens\n1767323045,12,90000\n": "time=start_time input_tokens=input_tokens: its rows are sums of several requests, which num_model_requests counts" + sums,
+		"date,input_tokens\n2026-01-02,90000\n":                             "input_tokens=input_tokens: " + days,
+		`{"completed":10,"total_input_tokens":90000,"mean_ttft_ms":5.5}`:    "input_tokens=total_input_tokens ttft_ms=mean_ttft_ms: its rows are sums of several requests, which completed counts" + sums,
+		`{"model":"m","mean_input_tokens":550}`:                             "model=model: no field looks like a prompt or its number of tokens",
+	} {
+		_, found := inspected(t, in)
+		got := strings.ReplaceAll(strings.Join(found.Flags, " "), "--map ", "")
+		if found.Missing != "" {
+			got += ": " + found.Missing
+		}
+		if got != want {
+			t.Errorf("%s\n got %s\nwant %s", in, got, want)
+		}
+	}
+}
+
+// A format file that is written of a log says which time it has, and adds up what is split.
+func TestInspectedFormatFile(t *testing.T) {
+	for in, want := range map[string]string{
+		"completed_at,latency_ms,input_tokens,output_tokens\n2026-01-02 03:04:09,4200,100,20\n": "time: \"completed_at\"|time_is: end",
+		"at,input_tokens,cache_read_input_tokens,output_tokens\n2026-01-02 03:04:09,5,100,20\n": "input_tokens: \"input_tokens+cache_read_input_tokens\"|counts: inclusive",
+		"date,input_tokens\n2026-01-02,90000\n":                                                 "",
+	} {
+		_, found := inspected(t, in)
+		text := string(found.FormatFile())
+		for part := range strings.SplitSeq(want, "|") {
+			if !strings.Contains(text, part) || want == "" && text != "" {
+				t.Errorf("%s: %s lacks %s", in, text, part)
+			}
 		}
 	}
 }

@@ -5,128 +5,161 @@ import (
 	"strings"
 
 	"reprise/datasets/internal/row"
+	tokenusage "reprise/trace/usage"
 )
 
-// A countRole is what a count of a request counts, as far as its name tells.
-type countRole int
+// A namedCount is what a field counts of a request, as far as its name tells.
+type namedCount struct {
+	kind  tokenusage.Kind
+	is    bool   // it is a count of tokens
+	known bool   // by the names of providers, of which usage has a table
+	in    string // the object whose usage it is part of; "" for the record
+	path  string // within that object
+}
 
-const (
-	otherCount   countRole = iota
-	plainInput             // of the prompt
-	cacheRead              // of the prompt, read from a cache
-	cacheWritten           // of the prompt, written to a cache
-	plainOutput
-	totalCount
-)
+// countKinds are the kinds that a name may tell.
+var countKinds = []tokenusage.Kind{tokenusage.Input, tokenusage.Cached, tokenusage.Written, tokenusage.Output,
+	tokenusage.Reasoning, tokenusage.Thoughts, tokenusage.Total}
 
-// countRoleOf tells the role of a field by its name. A count of input that was written to a
-// cache is told by the words around: Cursor has "Input (w/ Cache Write)" and "Input (w/o Cache
-// Write)".
-func countRoleOf(c candidate) countRole {
-	if !c.is(wholeType) {
-		return otherCount
+// noCountWords are of names that count something else than the tokens of one request: Cohere's billed
+// units leave its template out, and results have sums and means.
+var noCountWords = wordsOf("cost price usd cents time ms latency audio image billed totals mean avg average " +
+	"median sum std p50 p90 p95 p99")
+
+// countOfName tells what a field counts: by the longest end of its path that providers name so, else by
+// the words of its name. A count of input that was written to a cache is told by the words around: Cursor has
+// "Input (w/ Cache Write)" and "Input (w/o Cache Write)".
+func (i *Inspection) countOfName(c candidate) (n namedCount) {
+	if !c.is(wholeType) || share(c.whole, noCountWords) || strings.Contains(c.field.Path, row.ListMembers) {
+		return n
 	}
-	w := c.words
-	cache := share(w, wordsOf("cache cached"))
+	column := slices.Contains(i.columns, c.field.Path)
+	for rest, at := c.field.Path, 0; ; {
+		var counts tokenusage.Counts
+		if share(words(rest), countWords) && counts.Take([]byte(rest), 1) {
+			kind := slices.IndexFunc(countKinds, counts.Has)
+			return namedCount{countKinds[max(kind, 0)], kind >= 0, kind >= 0, strings.TrimSuffix(c.field.Path[:at], "."), rest}
+		}
+		_, after, below := strings.Cut(rest, ".")
+		if n.path = rest; column || !below {
+			break
+		}
+		at, rest = at+len(rest)-len(after), after
+	}
+	n.in = strings.TrimSuffix(strings.TrimSuffix(c.field.Path, n.path), ".")
+	n.kind, n.is = kindOfWords(c.words)
+	return n
+}
+
+// kindOfWords tells what a name counts by its words.
+func kindOfWords(w []string) (kind tokenusage.Kind, ok bool) {
+	counts, cache := share(w, countWords), share(w, wordsOf("cache cached"))
 	without := share(w, wordsOf("without non not uncached miss misses")) ||
 		strings.Contains(strings.Join(w, " "), "w o cache")
 	switch {
-	case share(w, wordsOf("cost price usd cents time ms latency audio image reasoning")):
-		return otherCount
+	case share(w, wordsOf("reasoning thinking thoughts thought")):
+		return tokenusage.Reasoning, counts
 	case cache && !without && share(w, wordsOf("write written creation created")):
-		return cacheWritten
+		return tokenusage.Written, true
 	case cache && !without && share(w, wordsOf("read reads hit hits cached")):
-		return cacheRead
-	case share(w, wordsOf("total")) && share(w, countWords):
-		return totalCount
-	case share(w, answerWords) && share(w, countWords):
-		return plainOutput
-	case share(w, promptWords) && (share(w, countWords) || cache || without):
-		return plainInput
-	case without && share(w, countWords):
-		return plainInput
+		return tokenusage.Cached, true
+	case share(w, wordsOf("total")) && counts:
+		return tokenusage.Total, true
+	case share(w, answerWords) && counts:
+		return tokenusage.Output, true
+	case share(w, promptWords) && (counts || cache || without), without && counts:
+		return tokenusage.Input, true
 	}
-	return otherCount
+	return 0, false
 }
 
-// proposeSum proposes the sum of the counts that a prompt is split into, where the cached tokens
-// stand beside the others: Anthropic's names say so, a name that says that the input leaves them
-// out, more cached tokens than input, or a total that only the sum of all explains. It reports
-// whether it did.
-func (i *Inspection) proposeSum(all []candidate, taken map[string]bool) bool {
-	of := map[string]map[countRole][]candidate{} // by what the fields stand in
-	for _, c := range all {
-		if strings.Contains(c.field.Path, row.ListMembers) {
-			continue
-		}
-		in := ""
-		if !slices.Contains(i.columns, c.field.Path) {
-			in = c.field.Path[:max(strings.LastIndexByte(c.field.Path, '.'), 0)]
-		}
-		if of[in] == nil {
-			of[in] = map[countRole][]candidate{}
-		}
-		role := countRoleOf(c)
-		of[in][role] = append(of[in][role], c)
-	}
+// partsOf are what may stand beside a count.
+var partsOf = map[string][]tokenusage.Kind{
+	"input_tokens":  {tokenusage.Input, tokenusage.Written, tokenusage.Cached},
+	"output_tokens": {tokenusage.Output, tokenusage.Reasoning, tokenusage.Thoughts},
+}
 
-	for _, c := range all { // in the order of the fields
-		in := ""
-		if !slices.Contains(i.columns, c.field.Path) {
-			in = c.field.Path[:max(strings.LastIndexByte(c.field.Path, '.'), 0)]
-		}
-		roles := of[in]
-		if len(roles[plainInput]) != 1 || len(roles[cacheRead]) > 1 ||
-			len(roles[cacheRead])+len(roles[cacheWritten]) == 0 || !standsBeside(roles) {
+// proposeSum proposes the sum of the counts that a prompt or an output is split into, where the cached tokens
+// or the reasoning stand beside the others. It reports whether it did.
+func (i *Inspection) proposeSum(target string, all []candidate, taken map[string]bool) bool {
+	kinds := partsOf[target]
+	for _, first := range all { // in the order of the fields
+		if !first.count.is || first.count.kind != kinds[0] || taken[first.field.Path] {
 			continue
 		}
-		var paths []string
-		for _, role := range []countRole{plainInput, cacheWritten, cacheRead} {
-			for _, part := range roles[role] {
-				paths = append(paths, part.field.Path)
-				taken[part.field.Path] = true
+		of := map[tokenusage.Kind][]candidate{} // those of the same usage
+		for _, c := range all {
+			if c.count.is && c.count.in == first.count.in {
+				of[c.count.kind] = append(of[c.count.kind], c)
 			}
 		}
-		if slices.ContainsFunc(paths, func(path string) bool { return strings.Contains(path, "+") }) {
-			return false
+		var paths []string
+		for _, kind := range kinds {
+			for _, part := range of[kind] {
+				paths = append(paths, part.field.Path)
+			}
 		}
-		i.Flags = append(i.Flags, "--map", "input_tokens="+strings.Join(paths, "+"))
-		if read := roles[cacheRead]; len(read) == 1 {
-			i.Flags = append(i.Flags, "--map", "cached_tokens="+read[0].field.Path)
+		if len(of[kinds[0]]) != 1 || len(paths) == 1 || len(of[tokenusage.Cached]) > 1 || !standsBeside(of, kinds) ||
+			strings.Contains(strings.Join(paths, ""), "+") {
+			continue
 		}
+		taken[first.field.Path] = true
+		i.Flags = append(i.Flags, "--map", target+"="+strings.Join(paths, "+"))
 		return true
 	}
 	return false
 }
 
-// standsBeside reports whether the cache parts among some counts stand beside the input.
-func standsBeside(roles map[countRole][]candidate) bool {
-	input := roles[plainInput][0]
-	parts := slices.Concat(roles[cacheRead], roles[cacheWritten])
-	sum, larger := 0.0, false
-	for _, part := range parts {
-		sum += part.field.stats.sum
-		larger = larger || part.field.stats.max > input.field.stats.max
-	}
-	if larger {
-		return true
-	}
-	for _, total := range roles[totalCount] {
-		for _, output := range roles[plainOutput] {
-			switch rest := total.field.stats.sum - input.field.stats.sum - output.field.stats.sum; {
-			case sum > 0 && rest == sum:
+// standsBeside reports whether the parts of some counts stand beside their whole, the first of the kinds: a part
+// is more than it, the total of all says so, or a name, as Anthropic's do.
+func standsBeside(of map[tokenusage.Kind][]candidate, kinds []tokenusage.Kind) bool {
+	whole := of[kinds[0]][0]
+	for _, kind := range kinds[1:] {
+		for _, part := range of[kind] {
+			if part.field.stats.max > whole.field.stats.max {
 				return true
-			case sum > 0 && rest == 0:
-				return false
 			}
 		}
 	}
-	if strings.Join(input.words, "_") == "input_tokens" && slices.ContainsFunc(parts, func(part candidate) bool {
-		name := strings.Join(part.words, "_")
-		return name == "cache_read_input_tokens" || name == "cache_creation_input_tokens"
-	}) {
-		return true
+	var counts tokenusage.Counts // the sums of all records add up as those of one do
+	for kind, fields := range of {
+		sum := 0.0
+		for _, c := range fields {
+			sum += c.field.stats.sum
+		}
+		counts.Set(kind, int64(sum))
 	}
-	return share(input.words, wordsOf("uncached without non miss")) ||
-		strings.Contains(strings.Join(input.words, " "), "w o cache")
+	tokens, found, err := counts.Settle(tokenusage.Relayed)
+	if err != nil {
+		return false
+	}
+	if kinds[0] == tokenusage.Output {
+		return tokens.Output != nil && int64(*tokens.Output) > int64(whole.field.stats.sum)
+	}
+	named := func(c candidate) bool {
+		return c.count.path == "cache_read_input_tokens" || c.count.path == "cache_creation_input_tokens"
+	}
+	return found.Has(tokenusage.CacheAdded) || found.Has(tokenusage.CacheTaken) &&
+		(whole.count.path == "input_tokens" &&
+			slices.ContainsFunc(slices.Concat(of[tokenusage.Cached], of[tokenusage.Written]), named) ||
+			share(whole.words, wordsOf("uncached without non miss")) ||
+			strings.Contains(strings.Join(whole.words, " "), "w o cache"))
+}
+
+// countsRequests are names of fields that count the requests of which a row is the sum.
+const countsRequests = "requests num_requests n_requests request_count requests_count num_model_requests " +
+	"successful_requests total_requests completed_requests completed num_prompts"
+
+// sums says why the rows are no requests but sums of several, as bills, dashboards and the summaries of
+// benchmarks have them; empty where nothing shows it.
+func sums(all []candidate, timed bool) string {
+	for _, c := range all {
+		switch {
+		case c.is(wholeType) && c.named(countsRequests) && c.field.stats.max > 1:
+			return "its rows are sums of several requests, which " + c.field.Path + " counts"
+		case !timed && c.field.stats.days > 0 && c.field.stats.days == c.field.stats.n && share(c.words, beginWords):
+			return "its only date, " + c.field.Path + ", is a day without a time, as in reports of sums by day"
+		}
+	}
+	return ""
 }

@@ -400,7 +400,7 @@ func howToImport(cmd *cobra.Command, found *datasets.Inspection, replace map[str
 			piped := shellLines("reprise import", []string{"-", "-o", outputBeside(file)}, 80)
 			return b.String() + "  " + piped
 		}
-		if len(found.Fields) == 0 {
+		if len(found.Fields) == 0 || found.Final {
 			return b.String()
 		}
 		b.WriteString("Name one:\n")
