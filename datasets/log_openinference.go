@@ -36,12 +36,16 @@ func hasOpenInference(has func(column string) bool) bool {
 // spanAttributes puts the attributes of a span at "attributes": those of OTLP by their
 // keys, those of columns of their own, and those of the event that holds the messages.
 func spanAttributes(v row.View) {
-	found, _ := v.Row.Value("attributes")
+	found, at, _ := row.Find(v.Row, []string{"attributes", "tags"}) // the latter of Jaeger
 	attributes, _ := found.(map[string]any)
 	if list, ok := found.([]any); ok {
 		attributes = plainAttributes(list)
-		v.AdmitAt("attributes", attributes)
-		v.Put("attributes", attributes, "attributes")
+		v.AdmitAt(at, attributes)
+		v.Put("attributes", attributes, at)
+	}
+	took, _ := v.Row.Value("duration")
+	if microseconds, ok := countOf(row.Plain(took)); ok && at == "tags" {
+		v.Put("e2e", row.Integer(1000*int64(microseconds)), "duration")
 	}
 	if columns := topOf(v.Row); found == nil && columns != nil {
 		attributes = map[string]any{}

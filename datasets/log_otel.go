@@ -32,10 +32,11 @@ var otelFields = Mapping{
 	"kind":          {"kind_of_call"},
 	"max_tokens":    {"attributes.gen_ai.request.max_tokens", "asked_max_tokens"},
 	"temperature":   {"attributes.gen_ai.request.temperature", "asked_temperature"},
-	"error":         {"failed", "attributes.error.type"},
+	"error":         {"failed", "attributes.error.type", "attributes.error"},
 	"finish_reason": {"finish_reason"},
 	"ttft_s": {"attributes.gen_ai.response.time_to_first_chunk", "attributes.gen_ai.latency.time_to_first_token",
 		"attributes.gen_ai.server.time_to_first_token"},
+	"ttft_ms":  {"attributes.ai.response.msToFirstChunk"},
 	"ttft_ns":  {"ttft"},
 	"e2e_s":    {"attributes.gen_ai.latency.e2e"},
 	"e2e_ns":   {"e2e"}, // set last: the length of the span
@@ -56,20 +57,22 @@ var otelTimes = row.Latencies{
 var (
 	otelMade = map[string]string{
 		"kind_of_call": "attributes.gen_ai.operation.name", "failed": "status",
-		"e2e":           "endTimeUnixNano|end_time_unix_nano|end_time|endTime",
-		"finish_reason": "attributes.gen_ai.response.finish_reasons|attributes.llm.finish_reason",
-		"ttft":          "", "tools": "", "asked_max_tokens": "", "asked_temperature": "", "session_of_all": "",
-		"messages": "attributes.gen_ai.input.messages|attributes.gen_ai.system_instructions",
-		"output":   "attributes.gen_ai.output.messages",
+		"e2e": "endTimeUnixNano|end_time_unix_nano|end_time|endTime",
+		"finish_reason": "attributes.gen_ai.response.finish_reasons|attributes.llm.finish_reason|" +
+			"attributes.ai.response.finishReason|attributes.gen_ai.completion.0.finish_reason",
+		"ttft": "", "tools": "", "asked_max_tokens": "", "asked_temperature": "", "session_of_all": "",
+		"messages": "attributes.gen_ai.input.messages|attributes.gen_ai.system_instructions|attributes.ai.prompt.messages",
+		"output":   "attributes.gen_ai.output.messages|attributes.ai.response.text",
 		"tokens":   "",
 	}
 	otelReads = []SourceField{
 		usageAt("attributes.gen_ai.usage", "attributes.llm.token_count", "attributes.ai.usage", "attributes.llm.usage"),
-		fieldAt("status.code|status.status_code", "status", ""),
+		fieldAt("status.code|status.status_code|attributes.otel.status_code", "status", ""),
+		fieldAt("duration", "e2e_ns", "of Jaeger, with tags"),
 		fieldAt(strings.Join(slices.Concat(spanTraces, spanIDs, spanParents), "|")+"|attributes.gen_ai.response.id", "",
 			"tells a call that was recorded twice; not kept"),
 		fieldAt("resourceSpans[].scopeSpans[].spans|scopeSpans[].spans|spans", "", "the spans, whose fields these are"),
-		fieldAt("attributes", "", "a list of keys and values; the ones listed here are read"),
+		fieldAt("attributes|tags", "", "a list of keys and values; the ones listed here are read"),
 	}
 )
 
@@ -125,9 +128,9 @@ func openSpans(all, first row.Reader, o Options, s *Source) (decoder, error) {
 
 // Where a span says which it is.
 var (
-	spanTraces  = []string{"traceId", "trace_id", "context.trace_id"}
-	spanIDs     = []string{"spanId", "span_id", "context.span_id"}
-	spanParents = []string{"parentSpanId", "parent_span_id", "parent_id", "parentId"}
+	spanTraces  = []string{"traceId", "trace_id", "context.trace_id", "traceID"}
+	spanIDs     = []string{"spanId", "span_id", "context.span_id", "spanID"}
+	spanParents = []string{"parentSpanId", "parent_span_id", "parent_id", "parentId", "references.0.spanID"}
 )
 
 // spanOf says where a span stands. The ids of a record without a trace are its own.
@@ -181,7 +184,7 @@ func showSpan(r row.Row, counts *usageReader, unit time.Duration, tell *fault.No
 		v.Made["kind_of_call"] = kind
 	}
 	v.PutLatencies(otelTimes, unit, tell)
-	code, _, _ := row.Find(v, []string{"status.code", "status.status_code", "status"})
+	code, _, _ := row.Find(v, []string{"status.code", "status.status_code", "status", "attributes.otel.status_code"})
 	if s := strings.ToUpper(row.Plain(code)); s == "2" || s == "ERROR" || strings.HasSuffix(s, ".ERROR") ||
 		strings.HasSuffix(s, "_ERROR") {
 		v.Put("failed", true, "status")
@@ -289,9 +292,12 @@ func plainAttributes(list []any) map[string]any {
 }
 
 // plainValue takes a value out of its type. OTLP writes 64-bit integers as
-// strings.
+// strings. Jaeger's values stand beside their type.
 func plainValue(v any) any {
-	fields, _ := v.(map[string]any)
+	fields, isTyped := v.(map[string]any)
+	if !isTyped {
+		return v
+	}
 	for _, kind := range []string{"stringValue", "boolValue", "doubleValue", "intValue", "arrayValue", "kvlistValue"} {
 		value, ok := fields[kind]
 		if !ok {
@@ -321,6 +327,9 @@ func spanMessages(v row.View, tell *fault.Notes) {
 	const input, output, system = "attributes.gen_ai.input.messages", "attributes.gen_ai.output.messages",
 		"attributes.gen_ai.system_instructions"
 	messages, whole := listAt(v, input)
+	if len(messages) == 0 && whole { // of Vercel's AI SDK
+		messages, whole = listAt(v, "attributes.ai.prompt.messages")
+	}
 	if !whole {
 		tell.Count(noteCutAttribute)
 	}
@@ -344,6 +353,8 @@ func spanMessages(v row.View, tell *fault.Notes) {
 	}
 	if replies, _ := listAt(v, output); talk.AreMessages(replies) {
 		v.Put("output", talk.JoinParts(replies[0]), "attributes")
+	} else if text, _ := v.Value("attributes.ai.response.text"); row.IsString(text) {
+		v.Put("output", text, "attributes")
 	}
 }
 
@@ -372,7 +383,8 @@ func makeFinishReason(v row.View) {
 	}
 	switch reason := row.Plain(found); reason {
 	case "":
-		if told, _ := v.Value("attributes.llm.finish_reason"); told != nil {
+		if told, _, ok := row.Find(v, []string{"attributes.llm.finish_reason", "attributes.ai.response.finishReason",
+			"attributes.gen_ai.completion.0.finish_reason"}); ok {
 			v.Put("finish_reason", told, "attributes")
 		}
 	case "tool_call": // as the conventions spell it

@@ -21,15 +21,18 @@ func TestOTelSpans(t *testing.T) {
 		lengths + `,"gen_ai.operation.name":"text_completion"`:                                                                                                     "in=12 out=3 completion",
 		`"gen_ai.usage.input_tokens":5,"gen_ai.operation.name":"embeddings"`:                                                                                       "in=5 embedding",
 		lengths + `,"gen_ai.usage.cache_read.input_tokens":4,"gen_ai.conversation.id":"c","gen_ai.request.model":"m","gen_ai.response.model":"n","enduser.id":"u"`: "in=12 out=3 cached=4 session=c model=m user=u",
-		lengths + `,"gen_ai.request.max_tokens":100,"gen_ai.request.temperature":0.25`:                                                                             "in=12 out=3 max=100 temperature=0.25",
-		lengths + `,"gen_ai.response.finish_reasons":["length","stop"]`:                                                                                            "in=12 out=3 length",
-		lengths + `,"gen_ai.response.finish_reasons":"[\"tool_call\"]"`:                                                                                            "in=12 out=3 tool_calls",
-		lengths + `,"gen_ai.response.finish_reasons":"stop"`:                                                                                                       "in=12 out=3 stop",
-		lengths + `,"gen_ai.output.messages":"[{\"role\":\"assistant\",\"finish_reason\":\"stop\",\"parts\":[{\"type\":\"text\",\"content\":\"a\"}]}]"`:            `in=12 out=3 reply="a" stop`,
-		lengths + `,"error.type":"timeout"`:                                                                                                                        "in=12 out=3 failed",
-		lengths + `,"gen_ai.latency.time_to_first_token":0.125`:                                                                                                    "in=12 out=3 ttft=125ms",
-		lengths + `,"gen_ai.latency.e2e":9.5,"gen_ai.request.id":"r"`:                                                                                              "in=12 out=3", // the span's length counts
-		`"gen_ai.input.messages":"[{\"role\":\"user\",\"content\":\"q\"}]"`:                                                                                        `user:"q" chat`,
+		// Vercel's AI SDK and OpenLLMetry have more than the conventions.
+		lengths + `,"ai.response.finishReason":"tool-calls","ai.response.msToFirstChunk":125.5,"ai.response.text":"a","ai.prompt.messages":"[{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"q\"}]}]"`: `user:"q" reply="a" in=12 out=3 ttft=125.5ms chat tool_calls`,
+		lengths + `,"gen_ai.completion.0.finish_reason":"length"`:                                                                                       "in=12 out=3 length",
+		lengths + `,"gen_ai.request.max_tokens":100,"gen_ai.request.temperature":0.25`:                                                                  "in=12 out=3 max=100 temperature=0.25",
+		lengths + `,"gen_ai.response.finish_reasons":["length","stop"]`:                                                                                 "in=12 out=3 length",
+		lengths + `,"gen_ai.response.finish_reasons":"[\"tool_call\"]"`:                                                                                 "in=12 out=3 tool_calls",
+		lengths + `,"gen_ai.response.finish_reasons":"stop"`:                                                                                            "in=12 out=3 stop",
+		lengths + `,"gen_ai.output.messages":"[{\"role\":\"assistant\",\"finish_reason\":\"stop\",\"parts\":[{\"type\":\"text\",\"content\":\"a\"}]}]"`: `in=12 out=3 reply="a" stop`,
+		lengths + `,"error.type":"timeout"`:                                                                                                             "in=12 out=3 failed",
+		lengths + `,"gen_ai.latency.time_to_first_token":0.125`:                                                                                         "in=12 out=3 ttft=125ms",
+		lengths + `,"gen_ai.latency.e2e":9.5,"gen_ai.request.id":"r"`:                                                                                   "in=12 out=3", // the span's length counts
+		`"gen_ai.input.messages":"[{\"role\":\"user\",\"content\":\"q\"}]"`:                                                                             `user:"q" chat`,
 		`"gen_ai.input.messages":[{"role":"user","parts":[{"type":"text","content":"q"},{"type":"blob","modality":"image"}]}],"gen_ai.system_instructions":"[{\"type\":\"text\",\"content\":\"s\"}]"`:                                                                  `system:"s" user:"q" images=1 chat`,
 		`"gen_ai.input.messages":[{"role":"assistant","parts":[{"type":"tool_call","id":"1","name":"f"}]},{"role":"tool","parts":[{"type":"tool_call_response","id":"1","response":{"a":"<"}}]},{"role":"tool","parts":[{"type":"tool_call_response","result":"r"}]}]`: `assistant:"" calls=[{"function":{"name":"f"},"id":"1","type":"function"}] tool:"{\"a\":\"<\"}" call=1 tool:"r" chat`,
 	} {
@@ -94,6 +97,11 @@ func TestOTelShapes(t *testing.T) {
 	for _, status := range []string{`{"status_code":"ERROR"}`, `{"code":"STATUS_CODE_ERROR"}`, `"ERROR"`, `{"status_code":"StatusCode.ERROR"}`} {
 		wantEntries(t, strings.Replace(flat, `"name"`, `"status":`+status+`,"name"`, 1), Options{}, flatWant+" failed")
 	}
+	// What Jaeger's page downloads.
+	const jaeger = `{"data":[{"traceID":"t","spans":[SPAN,SPAN],"processes":{"p1":{"serviceName":"s"}},"warnings":null}],"total":0,"limit":0,"offset":0,"errors":null}`
+	const tagged = `{"traceID":"t","operationName":"chat m","references":[],"startTime":1767323045500000,"duration":1500000,"tags":[{"key":"gen_ai.usage.input_tokens","type":"int64","value":12},{"key":"gen_ai.usage.output_tokens","type":"int64","value":3},{"key":"error","type":"bool","value":false}],"logs":[],"processID":"p1"}`
+	in := strings.Replace(strings.Replace(jaeger, "SPAN", tagged, 1), "SPAN", strings.Replace(tagged, "false", "true", 1), 1)
+	wantEntries(t, in, Options{}, flatWant, flatWant+" failed")
 	all, _, err := readTogether(textFiles(flat, spread), Options{})
 	if err != nil {
 		t.Fatal(err)
