@@ -432,8 +432,8 @@ func (f *importFlags) timed(src *datasets.Source) (trace.EntryReader, string, er
 	info := src.Info()
 	switch {
 	case src.Empty():
-		return nil, "", fmt.Errorf("%s: none of the %d records is a request: there is nothing to import", info.Format,
-			info.Records+info.Bad)
+		return nil, "", fmt.Errorf("%s: it has no request to import: %s", info.Format,
+			strings.Join(append(info.Notes, "import --inspect lists its fields"), "; "))
 	case info.HasTimes && !info.SessionTimes && f.arrivals != "":
 		return nil, "", cli.Usagef("%s has times: --arrivals is for sources without", info.Format)
 	case info.HasTimes && !info.SessionTimes:
