@@ -11,8 +11,8 @@ import (
 
 // chatsReads are the fields of the chats of [chatsFormat], beside those of ShareGPT.
 var chatsReads = slices.Concat(shareGPTReads, []SourceField{
-	fieldAt("messages|role|content|from|value|tool_calls|tool_results|human|assistant|user|gpt|bot|input|output|question|answer",
-		"input_tokens blocks output_tokens output_blocks", tokenised),
+	fieldAt("messages|role|content|from|value|tool_calls|tool_results|human|assistant|user|gpt|bot|input|output|question|answer"+
+		"|instruction|context|response|history", "input_tokens blocks output_tokens output_blocks", tokenised),
 	fieldAt("conversation_id|conversation_idx|turn", "session turn parents", ""),
 	fieldAt("prompt_tokens", "input_tokens", ""),
 })
@@ -54,11 +54,16 @@ func isChats(head *sniff.Sample) bool {
 		}
 		if fields, ok := value.(map[string]any); ok {
 			// A question with its answer has keys that requests have as well.
-			asRequest := sniff.Any(record.Keys, requestKeys...) &&
+			keys := record.Keys
+			_, _, isInstruction := instructionOf(fields)
+			if isInstruction {
+				keys = without(keys, []string{"output", "response"})
+			}
+			asRequest := sniff.Any(keys, requestKeys...) &&
 				!(row.IsString(fields["human"]) && row.IsString(fields["assistant"]))
 			// which are ShareGPT's and others'
 			sharded := fields["conversations"] != nil || fields["conversation"] != nil
-			pair := fields["human"] != nil && fields["assistant"] != nil
+			pair := isInstruction || fields["human"] != nil && fields["assistant"] != nil
 			if asRequest || sharded || !pair && fields["messages"] == nil && fields["role"] == nil {
 				return false
 			}

@@ -83,7 +83,7 @@ var (
 //
 //   - an object with a list of turns, perhaps with a system prompt and tools beside it;
 //   - such a list itself;
-//   - a question and its answer, in an object of both or in a list of two texts;
+//   - a question and its answer, in an object of both or in a list of two texts, or an instruction and its answer;
 //   - one message, whose chat its conversation_id names, or that all others share;
 //   - a list of rounds, each with its new messages and without an answer.
 func parseChat(v any, raw []byte) (c pendingChat, err error) {
@@ -209,6 +209,11 @@ func pairOf(fields map[string]any) (turns []spokenTurn) {
 	if system := row.Plain(fields["system"]); strings.TrimSpace(system) != "" {
 		turns = append(turns, said("system", system))
 	}
+	if asked, answer, ok := instructionOf(fields); ok {
+		history, _ := fields["history"].([]any) // of LLaMA-Factory
+		earlier, _ := turnsOf(history)
+		return append(append(turns, earlier...), said("user", asked), said("assistant", answer))
+	}
 	before := len(turns)
 	for side, role := range []string{"user", "assistant"} {
 		for _, key := range pairKeys[side] {
@@ -221,6 +226,18 @@ func pairOf(fields map[string]any) (turns []spokenTurn) {
 		return nil
 	}
 	return turns
+}
+
+// instructionOf is an instruction with the text that it is about, and the answer, as Alpaca and Dolly have them.
+func instructionOf(fields map[string]any) (asked, answer string, ok bool) {
+	asked, ok = fields["instruction"].(string)
+	for _, key := range []string{"input", "context"} {
+		if about := row.Plain(fields[key]); about != "" {
+			asked += "\n\n" + about
+		}
+	}
+	answer = cmp.Or(row.Plain(fields["output"]), row.Plain(fields["response"]))
+	return asked, answer, ok && answer != ""
 }
 
 // roundsOf reports whether a list is of rounds with messages.

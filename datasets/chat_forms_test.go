@@ -30,6 +30,8 @@ func TestFormsOfChats(t *testing.T) {
 		"lists of texts":             {"chats", `[["a","b","c","d"],["a","b"]]`, once + `|user:"a" assistant:"b" user:"c" reply="d" chat|` + once},
 		"lists of pairs":             {"chats", `[[["a","b"],["c","d"]]]`, once + `|user:"a" assistant:"b" user:"c" reply="d" chat`},
 		"pairs":                      {"chats", `{"human":"a","assistant":"b"}`, once},
+		"instructions":               {"chats", `[{"instruction":"a","input":"","output":"b"},{"instruction":"a","input":"c","output":"b","history":[["e","f"]],"system":"s"}]`, once + `|system:"s" user:"e" reply="f" chat|system:"s" user:"e" assistant:"f" user:"a\n\nc" reply="b" chat`},
+		"Dolly":                      {"chats", `{"instruction":"a","context":"c","response":"b","category":"qa"}`, `user:"a\n\nc" reply="b" chat`},
 		"pairs of a chat":            {"sharegpt", `{"conversation_id":"1","conversation":[{"human":"a","assistant":"b"},{"human":"c","assistant":"d"}]}`, once + `|user:"a" assistant:"b" user:"c" reply="d" chat`},
 		"pairs with a system prompt": {"sharegpt", `{"conversation":[{"system":"s","input":"a","output":"b"}]}`, `system:"s" ` + once},
 		"one chat":                   {"chats", `[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]`, once},

@@ -33,14 +33,11 @@ func hasLMSYS(has func(string) bool) bool {
 // conversation, and repeats: a session is known by its row and its hash.
 func wildChatFormat() Format {
 	return Format{
-		Name:    "wildchat",
-		reads:   wildChat.reads(),
-		About:   "WildChat conversations: Parquet, JSON lines or a JSON array, with a time for each reply",
-		Example: `{"conversation_hash":"c0","model":"gpt-4-0314","timestamp":"2023-04-09T00:02:53Z","turn":1,"conversation":[{"role":"user","content":"Hello","timestamp":null},{"role":"assistant","content":"Hi!","timestamp":"2023-04-09T00:02:53Z"}]}`,
-		timed:   true,
-		detect:  sniff.Objects(hasWildChat),
-		open:    wildChat.openLines,
-	}
+		reads:  wildChat.reads(),
+		timed:  true,
+		detect: sniff.Objects(hasWildChat),
+		open:   wildChat.openLines,
+	}.described("wildchat")
 }
 
 // lmsysFormat reads LMSYS-Chat-1M (ICLR'24; lmsys/lmsys-chat-1m), as Parquet or
@@ -48,13 +45,10 @@ func wildChatFormat() Format {
 // text as NAME_1, NAME_2…, which changes its length in tokens a little.
 func lmsysFormat() Format {
 	return Format{
-		Name:    "lmsys",
-		reads:   lmsys.reads(),
-		About:   "LMSYS-Chat conversations: Parquet, JSON lines or a JSON array, without times",
-		Example: `{"conversation_id":"c0","model":"vicuna-13b","conversation":[{"role":"user","content":"Hello"},{"role":"assistant","content":"Hi!"}],"turn":1,"language":"English","redacted":false}`,
-		detect:  sniff.Objects(hasLMSYS),
-		open:    lmsys.openLines,
-	}
+		reads:  lmsys.reads(),
+		detect: sniff.Objects(hasLMSYS),
+		open:   lmsys.openLines,
+	}.described("lmsys")
 }
 
 // A dialogueKind is a collection of conversations with one of them in a row, as

@@ -212,8 +212,8 @@ func TestReadersAreDescribed(t *testing.T) {
 		t.Error("readers.yaml has a fault")
 	}
 	for name, d := range readers() {
-		if !names[name] || len(d.Reads) == 0 {
-			t.Errorf("%s is no format, or has nothing to read", name)
+		if !names[name] || d.About == "" || d.Sample == "" {
+			t.Errorf("%s is no format, or is not described", name)
 		}
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"reprise/datasets/internal/row"
 	"reprise/datasets/internal/stamp"
 	"reprise/datasets/internal/talk"
+	"reprise/trace"
 	"reprise/trace/ending"
 )
 
@@ -77,6 +78,7 @@ type fieldStats struct {
 	ids                                        int  // of lists: those of whole numbers
 	fates                                      int  // of texts: those that say what became of a request
 	nones                                      int  // of texts: those that say that there is none
+	answers                                    int  // of texts: those that name the assistant
 	days, clocks                               int  // of texts: days without a time, and times without a day
 	open                                       int  // of numbers: those that have decimals or thousands
 	commas                                     bool // the mark in them is a comma
@@ -195,8 +197,8 @@ func inspectHead(head []byte, o Options) *Inspection {
 		}
 		in, found.columns, found.Nameless = rows, slices.Clone(rows.Names()), rows.Nameless
 		for _, column := range found.columns { // a sentence is no name
-			found.Nameless = found.Nameless || len(column) > 64 || strings.ContainsAny(column, "\n\r{}") ||
-				len(strings.Fields(column)) > 6
+			found.Nameless = found.Nameless || len(column) > 64 || strings.ContainsAny(column, "\n\r{}?!") ||
+				len(strings.Fields(column)) > 6 || len(found.columns) == 1 && len(strings.Fields(column)) > 2
 		}
 		if found.Nameless && !rows.Nameless {
 			found.columns = nil
@@ -420,6 +422,9 @@ func (s *fieldStats) gather(v any) {
 		}
 		if saysNone(v) {
 			s.nones++
+		}
+		if role, _ := trace.RoleOf(v); role == trace.Assistant {
+			s.answers++
 		}
 		if fate, ok := ending.Status(v); ok && (fate == ending.OK || fate == ending.Failed || fate == ending.WasCut) {
 			s.fates++

@@ -84,6 +84,8 @@ its records are in the list answers`,
 3: whole number (5) 1
 --map time=1
 its first row is no header, so its columns are named by their position, and which is the prompt or its number of tokens is not known`,
+		"zqx or not?\nzqx\n":                                "\nthe first row does not look like names of columns: write a header above it",
+		"zqx and no more\nzqx\n":                            "\nthe first row does not look like names of columns: write a header above it",
 		"zqx is what the first line says and more,b\nx,5\n": "\nthe first row does not look like names of columns: write a header above it",
 		"t,zqx \"x\" tokens\n1,2\n":                         "\nit is neither JSON nor Parquet, and as CSV it has a fault at line 1, column 7: a quote is out of place",
 		// JSON in a column, one level down.
@@ -168,7 +170,9 @@ func TestInspectProposes(t *testing.T) {
 		"start_time,num_model_requests,input_tokens\n1767323045,12,90000\n": "time=start_time input_tokens=input_tokens: its rows are sums of several requests, which num_model_requests counts" + sums,
 		"date,input_tokens\n2026-01-02,90000\n":                             "input_tokens=input_tokens: " + days,
 		`{"completed":10,"total_input_tokens":90000,"mean_ttft_ms":5.5}`:    "input_tokens=total_input_tokens ttft_ms=mean_ttft_ms: its rows are sums of several requests, which completed counts" + sums,
-		`{"model":"m","mean_input_tokens":550}`:                             "model=model: no field looks like a prompt or its number of tokens",
+		`{"role":"user","text":"a","created_date":"2026-01-02T03:04:05Z"}` + "\n" + `{"role":"assistant","text":"b","created_date":"2026-01-02T03:04:06Z"}`: "time=created_date prompt=text: its rows are messages and no requests: put those of a conversation into one list",
+		`{"role":"admin","question":"a"}`:       "prompt=question --arrivals poisson:2",
+		`{"model":"m","mean_input_tokens":550}`: "model=model: no field looks like a prompt or its number of tokens",
 	} {
 		_, found := inspected(t, in)
 		got := strings.ReplaceAll(strings.Join(found.Flags, " "), "--map ", "")

@@ -41,12 +41,8 @@ var bailianFields = Mapping{
 //     session need not continue each other.
 func bailianFormat() Format {
 	return Format{
-		Name: "bailian",
-		reads: append(mappedFields(bailianFields, nil), fieldAt("chat_id|parent_chat_id", "session parents", ""),
-			fieldAt("turn", "turn", "")),
-		About:   "Qwen-Bailian traces: JSON lines of times, lengths, turns and ids of 16-token prefix blocks",
-		Example: `{"chat_id":159,"parent_chat_id":-1,"timestamp":61.114,"input_length":21,"output_length":132,"type":"text","turn":1,"hash_ids":[1089,1090]}`,
-		timed:   true, labels: true,
+		reads: mappedFields(bailianFields, nil),
+		timed: true, labels: true,
 		detect: sniff.Lines(func(has func(string) bool) bool {
 			return has("chat_id") && has("timestamp") && has("input_length") && has("hash_ids")
 		}),
@@ -73,7 +69,7 @@ func bailianFormat() Format {
 			s.info.HasSessions = true
 			return &steppedDecoder{mappedDecoder: mapped, step: &bailianStep{d: mapped, chats: map[int64]chat{}}}, nil
 		},
-	}
+	}.described("bailian")
 }
 
 // A bailianStep follows parents. Memory is a chat for each request.

@@ -45,12 +45,9 @@ func hasBaseten(has func(string) bool) bool {
 // that no other has.
 func basetenFormat() Format {
 	return Format{
-		Name:    "baseten",
-		reads:   append(mappedFields(basetenFields, nil), basetenReads...),
-		About:   "Baseten completion traces: Parquet or JSON lines of times, lengths, sessions and block hashes",
-		Example: `{"timestamp_start_unix_ms":1760000000123,"input_tokens":600,"output_tokens":20,"provided_session_id":"s1","total_hashes":[11,12],"block_size":512,"request_canceled":false,"duration_e2e_ms":900,"duration_ttft_ms":150}`,
-		timed:   true,
-		detect:  sniff.Lines(hasBaseten),
+		reads:  append(mappedFields(basetenFields, nil), basetenReads...),
+		timed:  true,
+		detect: sniff.Lines(hasBaseten),
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
 			if row.IsParquet(head) {
 				p, err := row.SpoolParquet(in)
@@ -62,7 +59,7 @@ func basetenFormat() Format {
 			d, err := openJSONL(in, head, basetenFields, o, s)
 			return &basetenDecoder{mapped: basetenMapped(d)}, err
 		},
-	}
+	}.described("baseten")
 }
 
 // basetenExtra are columns that are read beside the mapped ones.

@@ -50,11 +50,8 @@ var dialectFields = [][2]string{
 // between two requests, the unit is asked for.
 func mooncakeFormat() Format {
 	return Format{
-		Name:    "mooncake",
-		reads:   mappedFields(mooncakeFields, nil),
-		About:   "Mooncake FAST'25 traces: JSON lines of times, lengths and ids of 512-token prefix blocks",
-		Example: `{"timestamp": 27482, "input_length": 1150, "output_length": 500, "hash_ids": [0, 1, 2]}`,
-		timed:   true, sized: true, adds: true, labels: true,
+		reads: mappedFields(mooncakeFields, nil),
+		timed: true, sized: true, adds: true, labels: true,
 		detect: sniff.Lines(func(has func(string) bool) bool {
 			return has("timestamp") && has("input_length") && has("hash_ids")
 		}),
@@ -80,7 +77,7 @@ func mooncakeFormat() Format {
 			lines := mapped.rows.(row.JSON).Records.(*record.Finite)
 			return &mooncakeDecoder{mapped: mapped, size: size, lines: lines}, nil
 		},
-	}
+	}.described("mooncake")
 }
 
 // noteBlocks says which size of blocks was taken, unless it was told or is the release's.
