@@ -77,7 +77,6 @@ type fieldStats struct {
 	messages                                   int  // of texts or lists
 	ids                                        int  // of lists: those of whole numbers
 	fates                                      int  // of texts: those that say what became of a request
-	nones                                      int  // of texts: those that say that there is none
 	answers                                    int  // of texts: those that name the assistant
 	days, clocks                               int  // of texts: days without a time, and times without a day
 	open                                       int  // of numbers: those that have decimals or thousands
@@ -310,7 +309,7 @@ func (i *Inspection) value(at map[string]int, path string, v any, depth int) {
 		i.field(at, path) // so that its place is kept
 		return
 	case string:
-		if v == "-" { // as gateways write none
+		if isAbsent(v) {
 			i.field(at, path)
 			return
 		}
@@ -419,9 +418,6 @@ func (s *fieldStats) gather(v any) {
 			s.days++
 		} else if _, isClock := stamp.Read("2026-01-02 " + v); isClock {
 			s.clocks++
-		}
-		if saysNone(v) {
-			s.nones++
 		}
 		if role, _ := trace.RoleOf(v); role == trace.Assistant {
 			s.answers++

@@ -175,13 +175,14 @@ func plainly(fits bool) int {
 }
 
 func (c candidate) fitsTime() (n int) {
-	if share(c.words, endWords) || !c.is(dateType, wholeType, decimalType) {
+	mostly := c.field.stats.dates > c.field.stats.texts // below them a row of totals, which is a bad record
+	if share(c.words, endWords) || !c.is(dateType, wholeType, decimalType) && !mostly {
 		return 0
 	}
 
 	epoch := !c.is(dateType) && stamp.EpochUnit(int64(c.field.stats.min)) != 0
 	switch named := share(c.words, beginWords); {
-	case c.is(dateType):
+	case c.is(dateType) || mostly:
 		n = 20
 		if named {
 			n = 30
@@ -220,11 +221,9 @@ func (c candidate) fitsStatus() int {
 
 // fitsError tells fields that say of some requests that they failed, and of others nothing.
 func (c candidate) fitsError() int {
-	stats := &c.field.stats
-	said := c.field.Present - stats.nones
 	return plainly(c.is(flagType) && c.named("error is_error has_error errored failed is_failed failure") ||
 		c.is(textType) && c.named("error error_message error_msg error_type error_code error_str exception err") &&
-			said < c.records)
+			c.field.Present < c.records)
 }
 
 // candidates are the fields that may be proposed.

@@ -166,6 +166,8 @@ func TestInspectProposes(t *testing.T) {
 		"date,time,tokens_in\n2026-01-02,03:04:05,5\n":          "time=date+time input_tokens=tokens_in",
 		"Date,Time,tokens_in\n02/01/2026,03:04:05 PM,5\n":       "time=Date+Time input_tokens=tokens_in",
 		"date,at,tokens_in\n2026-01-02,2026-01-02 03:04:05,5\n": "time=at input_tokens=tokens_in",
+		// A row of totals at the end, and counts that a database or Python lacks.
+		"at,input_tokens,output_tokens\n2026-01-02 03:04:05,5,NULL\n2026-01-02 03:04:06,6,None\n2026-01-02 03:04:07,6,3\nTotal,11,3\n": "time=at input_tokens=input_tokens output_tokens=output_tokens",
 		// Sums of several requests.
 		"start_time,num_model_requests,input_tokens\n1767323045,12,90000\n": "time=start_time input_tokens=input_tokens: its rows are sums of several requests, which num_model_requests counts" + sums,
 		"date,input_tokens\n2026-01-02,90000\n":                             "input_tokens=input_tokens: " + days,

@@ -86,6 +86,12 @@ func saysNone(v any) bool {
 	return !isObject && strings.Trim(word, "0-") == "" || slices.Contains(noneWords, word)
 }
 
+// isAbsent reports whether a value is how gateways, databases and Python write none into a table.
+func isAbsent(v any) bool {
+	text, isText := v.(string)
+	return isText && slices.Contains([]string{"-", "NULL", "null", "None", "NaN", "nan", "N/A", `\N`}, text)
+}
+
 var noneWords = wordsOf("false none null nil nan n/a no")
 
 // field fails the calls of the records for which the condition holds.

@@ -230,7 +230,7 @@ func (d *mappedDecoder) entry(dst []trace.Entry, r row.Row) ([]trace.Entry, erro
 func fillFields(b *builder, fields []field, r row.Row) error {
 	for _, f := range fields {
 		v, p, ok := f.find(r)
-		ok = ok && (v != "-" || f.name == "prompt" || f.name == "output") // as gateways write none
+		ok = ok && (!isAbsent(v) || f.name == "prompt" || f.name == "output")
 		if !ok && f.required {
 			return row.BadAt(r, "", f.name+" is missing")
 		}

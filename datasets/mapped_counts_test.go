@@ -36,12 +36,13 @@ func TestMappedSums(t *testing.T) {
 	wantEntries(t, `{"n":1,"a":1,"b":2}`, Options{Map: Mapping{"input_tokens": {"n"}, "user": {"a+b"}}}, "in=1")
 }
 
-// The day and the time of day in two fields are one time, and a dash is no count.
+// The day and the time of day in two fields are one time, and a dash or a NULL is no count.
 func TestMappedSplitTime(t *testing.T) {
 	m := Mapping{"time": {"d+at"}, "input_tokens": {"n"}, "output_tokens": {"o"}}
 	const want = "490923h4m5s in=7"
 	for _, in := range []string{"d,at,n,o\n2026-01-02,03:04:05,7,-\n", "d;at;n;o\n02.01.2026;03:04:05;7;\n",
-		`{"d":"2026-01-02","at":"03:04:05","n":"7","o":"-"}`} {
+		`{"d":"2026-01-02","at":"03:04:05","n":"7","o":"-"}`, "d,at,n,o\n2026-01-02,03:04:05,7,NULL\n",
+		"d,at,n,o\n2026-01-02,03:04:05,7,nan\n"} {
 		wantEntries(t, in, Options{Map: m}, want)
 	}
 	wantBad(t, "d,at,n,o\n2026-01-02,,7,\n2026-01-02,03:04:05,7,\n", Options{Map: m}, "log:2:1: ")

@@ -55,7 +55,7 @@ func TestTargets(t *testing.T) {
 		{"user", `"u"`, "user=u"}, {"user", `17`, "user=17"}, {"user", `""`, ""}, {"user", `{}`, "bad"}, {"user", `null`, ""},
 		{"session", `5`, "session=5 turn=0 after=[]"}, {"model", `"m"`, "model=m"}, {"adapter", `"a"`, "adapter=a"}, {"salt", `"s"`, "salt=s"}, {"prefix_key", `"p"`, "prefix=p"},
 		{"kind", `"embedding"`, "embedding"}, {"kind", `"secret"`, "other"}, {"class", `1`, "class=1"}, {"replica", `"r"`, "replica=r"},
-		{"max_tokens", `100`, "max=100"}, {"temperature", `0.5`, "temperature=0.5"}, {"temperature", `-1`, "bad"}, {"temperature", `"NaN"`, "bad"},
+		{"max_tokens", `100`, "max=100"}, {"temperature", `0.5`, "temperature=0.5"}, {"temperature", `-1`, "bad"}, {"temperature", `"Inf"`, "bad"},
 		{"stream", `true`, "stream=true"}, {"stream", `"False"`, "stream=false"}, {"stream", `"maybe"`, "bad"},
 		{"status", `200`, "ok"}, {"status", `"204"`, "ok"}, {"status", `499`, "cancelled"}, {"status", `503`, "failed"}, {"status", `7`, "bad"},
 		{"status", `"Success"`, "ok"}, {"status", `"error"`, "failed"}, {"status", `"aborted"`, "cancelled"}, {"status", `"secret"`, "other"}, {"status", `{}`, "bad"},
