@@ -309,7 +309,9 @@ func (i *Inspection) propose() {
 	switch why := sums(all, timed); {
 	case !sized:
 		i.Missing = "no field looks like a prompt or its number of tokens"
-	case slices.ContainsFunc(all, func(c candidate) bool { return c.named("role from") && c.field.stats.answers > 0 }):
+	case slices.ContainsFunc(all, func(c candidate) bool {
+		return (c.field.Path == "role" || c.field.Path == "from") && c.field.stats.answers > 0
+	}):
 		i.Missing, i.Final = "its rows are messages and no requests: put those of a conversation into one list", true
 	case why != "" && !text:
 		i.Missing, i.Final = why+": import a log of the single requests", true
