@@ -312,7 +312,7 @@ func (i *Inspection) propose() {
 	case slices.ContainsFunc(all, func(c candidate) bool {
 		return (c.field.Path == "role" || c.field.Path == "from") && c.field.stats.answers > 0
 	}):
-		i.Missing, i.Final = "its rows are messages and no requests: put those of a conversation into one list", true
+		i.Missing, i.Final = "its rows are messages and no requests: put the messages of a conversation into one list", true
 	case why != "" && !text:
 		i.Missing, i.Final = why+": import a log of the single requests", true
 	case end >= 0:
