@@ -18,7 +18,7 @@ import (
 var budgets = map[string]int{
 	"anonymize": 14_010,
 	"cmd":       28_240,
-	"datasets":  28_762,
+	"datasets":  28_760,
 	"examples":  1_000,
 	"replay":    64_197,
 	"synth":     16_543,
