@@ -127,9 +127,8 @@ func (s *plainSource) ReadPlain(p *trace.PlainEntries, most int) {
 }
 
 // Entries that are read by columns become the rows that they become one by one: in order or not, among others that
-// are not plain, with blocks in memory and on disk, renamed, and on any number of workers.
+// are not plain, with blocks in memory and on disk, and on any number of workers.
 func TestPlainEntries(t *testing.T) {
-	renaming := &anonymize.Renaming{Seed: 7, Shift: time.Hour}
 	for name, change := range map[string]func([]trace.Entry, *anonymize.Policy){
 		"plain": func([]trace.Entry, *anonymize.Policy) {},
 		"in part": func(src []trace.Entry, _ *anonymize.Policy) { // of blocks that are whole elsewhere, too
@@ -137,7 +136,6 @@ func TestPlainEntries(t *testing.T) {
 				*src[i].InputTokens -= int32(i % 400)
 			}
 		},
-		"renamed":  func(_ []trace.Entry, p *anonymize.Policy) { p.Renaming = renaming },
 		"shuffled": func(src []trace.Entry, _ *anonymize.Policy) { slices.Reverse(src[len(src)/2:]) },
 		"of users": func(src []trace.Entry, _ *anonymize.Policy) {
 			for i := 900; i < len(src); i += 1 + i%70 {

@@ -219,10 +219,11 @@ func TestBreakersRenamed(t *testing.T) {
 	var found []string
 	for seed := range uint64(4) {
 		p := policy(t)
+		of := src
 		if p.BlockSize = 16; seed > 0 {
-			p.Renaming = &anonymize.Renaming{Seed: seed}
+			p, of = renamed(p, src, seed)
 		}
-		_, card := run(t, p, src)
+		_, card := run(t, p, of)
 		s, err := card.Breakers.JSON()
 		if err != nil {
 			t.Fatal(err)

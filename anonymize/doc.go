@@ -86,10 +86,6 @@
 //     passwords, mail addresses, phone numbers, IBANs, IP addresses, card numbers, UUIDs
 //     and words that look random
 //   - keyfile.go: a key that recordings share, in a file; what cards say of it
-//   - units.go: the source log without one user, session or request, for the check that
-//     one hardly shows
-//   - renaming.go: every identifier of the source renamed, for the check that outputs do
-//     not depend on them
 //
 // Exported names may change in any release.
 package anonymize

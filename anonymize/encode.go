@@ -95,10 +95,8 @@ var (
 
 // encode turns one entry into a row. It overwrites x.
 func (e *encoder) encode(en *trace.Entry, x *encoded) error {
-	to := e.p.Renaming
-	*x = encoded{user: to.name(en.User.Reveal()), session: to.name(en.Session.Reveal()),
-		salt:     to.name(en.Salt.Reveal()),
-		response: to.name(en.Response.Reveal()), previous: to.name(en.Previous.Reveal())}
+	*x = encoded{user: en.User.Reveal(), session: en.Session.Reveal(), salt: en.Salt.Reveal(),
+		response: en.Response.Reveal(), previous: en.Previous.Reveal()}
 	at, err := e.arrival(en.Time)
 	if err != nil {
 		return err
@@ -106,8 +104,8 @@ func (e *encoder) encode(en *trace.Entry, x *encoded) error {
 	x.row = trace.Request{
 		ArrivalNS: at, Thread: en.Thread, Turn: en.Turn, Parents: en.Parents,
 		ThinkNS: nanoseconds(en.Think), ToolNS: nanoseconds(en.Tool),
-		Model: en.Model.Reveal(), Adapter: to.name(en.Adapter.Reveal()),
-		Class: to.optional(en.Class), Replica: to.optional(en.Replica),
+		Model: en.Model.Reveal(), Adapter: en.Adapter.Reveal(),
+		Class: optional(en.Class), Replica: optional(en.Replica),
 		Kind: trace.ClosedKind(en.Kind), Status: trace.ClosedStatus(en.Status),
 		FinishReason:    trace.ClosedFinish(en.FinishReason),
 		ReasoningTokens: en.Reasoning, CachedTokens: en.Cached, ImageTokens: en.ImageTokens, Images: en.Images,
@@ -122,9 +120,6 @@ func (e *encoder) encode(en *trace.Entry, x *encoded) error {
 	}
 	if e.p.Raw != nil {
 		x.raw = appendText(nil, en)
-	}
-	if !e.p.KeepModel {
-		x.row.Model = to.name(x.row.Model)
 	}
 	if len(en.Messages) > 0 {
 		err := e.encodeText(en, x)
@@ -156,7 +151,7 @@ func (e *encoder) encode(en *trace.Entry, x *encoded) error {
 	if en.OutputTokens != nil {
 		x.row.OutputTokens = en.OutputTokens
 	}
-	x.source = to.blocks(en.SourceBlocks)
+	x.source = en.SourceBlocks
 	e.nameTrunk(en, x)
 	return nil
 }
@@ -174,7 +169,7 @@ func (e *encoder) arrival(at time.Time) (int64, error) {
 			return 0, errors.New(why)
 		}
 	}
-	return e.p.Renaming.shift(at.UnixNano()), nil
+	return at.UnixNano(), nil
 }
 
 // cutIDs cuts a prompt of token ids. It makes no blocks where the server counts another
@@ -275,7 +270,7 @@ func (e *encoder) encodeReply(en *trace.Entry, x *encoded, render *token.Rendere
 	if x.outputGap = replyGap(en); en.Reply != nil && x.outputGap == noGap {
 		c := &e.chain
 		pieces := render.Reply(en.Model.Reveal(), en.Reply.Reveal(), en.ReplyCalls.Reveal())
-		c.reply, c.tokens = "", e.p.Renaming.tokens(token.AppendPieces(c.tokens[:0], e.p.Tokenizer, pieces, false))
+		c.reply, c.tokens = "", token.AppendPieces(c.tokens[:0], e.p.Tokenizer, pieces, false)
 		if len(pieces) == 1 && pieces[0].Alone { // history may have it again
 			c.reply = pieces[0].Text
 		}
@@ -374,10 +369,7 @@ func (e *encoder) tokens(dst []uint32, pieces []token.Piece, begin bool) []uint3
 	if p := &pieces[0]; len(pieces) == 1 && p.Alone && p.Text == e.chain.reply {
 		return append(dst, e.chain.tokens...)
 	}
-	n := len(dst)
-	dst = token.AppendPieces(dst, e.p.Tokenizer, pieces, begin)
-	e.p.Renaming.tokens(dst[n:])
-	return dst
+	return token.AppendPieces(dst, e.p.Tokenizer, pieces, begin)
 }
 
 // resume makes the cutter go on after the full blocks of the chain.
@@ -387,4 +379,12 @@ func (e *encoder) resume() {
 		last = e.chain.full[n-1]
 	}
 	e.cutter.Reset(last)
+}
+
+// optional is a text of a source log, or nil where the log has none.
+func optional(t trace.Text) *string {
+	if t == (trace.Text{}) {
+		return nil
+	}
+	return trace.Ptr(t.Reveal())
 }

@@ -71,9 +71,6 @@ type Policy struct {
 	// or rows that a step has done.
 	Progress func(step string, done int64)
 
-	// Renaming is nil. Only audits set it.
-	Renaming *Renaming
-
 	limits limits
 }
 

@@ -74,7 +74,7 @@ func (c *collector) finish(ctx context.Context, p *Policy, sums *digestWriter,
 		keepSessions: c.totals.Sessions > 0, prefixAlone: c.prefixAlone}
 	f.trunks.apart = p.apart()
 	if p.Capture.Declared() {
-		f.declared, f.begin = true, p.Renaming.shift(p.Capture.Begin.UnixNano())
+		f.declared, f.begin = true, p.Capture.Begin.UnixNano()
 	}
 	f.answers.named = int64(c.sessions.Len())
 	f.totals.SpillBytes = sorted.SpillBytes()
@@ -274,7 +274,6 @@ func (e *encoder) encodeJob(j *job) error {
 				return failed(i, err)
 			}
 		}
-		p.IDs = e.p.Renaming.blocks(p.IDs)
 	} else {
 		j.rows = slices.Grow(j.rows[:0], n)[:n]
 		for i := range j.entries {

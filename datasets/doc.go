@@ -35,7 +35,6 @@
 //     of several formats in one folder
 //   - detect_servers.go: texts that are the logs of servers without requests, by server
 //   - input.go: OpenFiles; several files read as one source, with their places; empty files
-//   - lines.go: the bytes of a source without the records of somebody, or with others in place
 //   - share.go: one of several equal shares of the files; what shares found, as if they were one
 //   - source.go: Options, Info and Source: entries one at a time, bad records counted and
 //     skipped, when too many stop the reading

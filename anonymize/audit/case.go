@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"reprise/anonymize"
-	"reprise/datasets"
 	"reprise/synth/release"
 	"reprise/trace"
 )
@@ -25,30 +24,21 @@ type Case struct {
 	Version  string   // of the tool
 	SpillDir string   // for private files; os.TempDir when empty
 
-	// Progress, when set, is called when a check begins, and after each round of a long one: an import of the
-	// source, as it is or changed. rounds is 0 where a check has none.
-	Progress func(check string, done, rounds int)
+	// Progress, when set, is called when a check begins.
+	Progress func(check string)
 
 	before *trace.Trace // made of Log
 	maker  maker
 }
 
-// A Log is a source log that can be read several times, with the settings by
-// which it was imported.
+// A Log is a source log, with the settings by which it was imported.
 type Log struct {
 	Policy anonymize.Policy // its workers' number and progress are the judge's own
 	Open   func() (*Opened, error)
-
-	// Lines are the records of the log by unit of privacy, and Changed opens the log with other
-	// files in place of its own, by the flags of its import. Both are nil where the log cannot be
-	// changed before it is read; Lines then fails with [datasets.ErrNoLines] too.
-	Lines   func(unit string) (*datasets.Lines, error)
-	Changed func(files []datasets.File) (*Opened, error)
 }
 
 // Opened is a source log that is being read, once.
 type Opened struct {
-	Policy  *anonymize.Policy // of these files, where it follows from them; nil where the log's holds
 	Entries trace.EntryReader
 	Meta    func(anonymize.Card) (trace.Meta, error) // of the trace made of it; called after the last entry
 	Close   func() error
@@ -79,7 +69,7 @@ func (c *Case) Before(ctx context.Context) (anonymize.Source, error) {
 	t := c.Internal
 	if t == nil && c.before == nil {
 		var err error
-		if c.before, err = c.importLog(ctx, nil); err != nil {
+		if c.before, err = c.importLog(ctx); err != nil {
 			return anonymize.Source{}, err
 		}
 	}
@@ -93,36 +83,16 @@ func sourceOf(t *trace.Trace) anonymize.Source {
 	return anonymize.Source{Meta: t.Meta, Open: func() (trace.Reader[trace.Request], error) { return t.Reader() }}
 }
 
-func (c *Case) progress(check string, done, rounds int) {
-	if c.Progress != nil {
-		c.Progress(check, done, rounds)
-	}
-}
-
-// importLog imports the source log into a private trace. change, if any, is put
-// between the log and the import.
-func (c *Case) importLog(ctx context.Context, change func(*anonymize.Policy,
-	trace.EntryReader) trace.EntryReader) (*trace.Trace, error) {
+// importLog imports the source log into a private trace.
+func (c *Case) importLog(ctx context.Context) (*trace.Trace, error) {
 	log, err := c.Log.Open()
 	if err != nil {
 		return nil, err
 	}
-	return c.importOpened(ctx, log, change)
-}
-
-// importOpened imports a log that was opened, and closes it.
-func (c *Case) importOpened(ctx context.Context, log *Opened, change func(*anonymize.Policy,
-	trace.EntryReader) trace.EntryReader) (*trace.Trace, error) {
 	defer log.Close()
-	p, entries := c.Log.Policy, log.Entries
-	if log.Policy != nil {
-		p = *log.Policy
-	}
-	if change != nil {
-		entries = change(&p, entries)
-	}
+
 	return trace.Private(c.SpillDir, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
-		card, err := c.make().run(ctx, p, entries, dst)
+		card, err := c.make().run(ctx, c.Log.Policy, log.Entries, dst)
 		if err != nil {
 			return trace.Meta{}, err
 		}

@@ -41,10 +41,6 @@
 //   - dictionary.go: ids that an outsider could compute for known texts, by the hash
 //     schemes of engines and traces
 //   - times.go: the check that no times of the source come out, exactly or nearly
-//   - neighbours.go: the check that leaves one user out of the source of a release: its
-//     figures move no further than their noise hides
-//   - interference.go: the check non-interference: outputs stay the same when the source's
-//     identifiers and times change
 //   - linkage.go: the check linkage: which tests are run on drawn rows, and the report on
 //     other outputs
 //   - linkagepairs.go: linkage: pairs of lengths that the source has too

@@ -395,3 +395,9 @@ func BenchmarkLinkage(b *testing.B) {
 	}
 	b.ReportMetric(float64(len(rows)*b.N)/b.Elapsed().Seconds(), "rows/s")
 }
+
+func sliceSource(rows []trace.Request) anonymize.Source {
+	return anonymize.Source{Open: func() (trace.Reader[trace.Request], error) {
+		return &trace.SliceReader[trace.Request]{Rows: rows}, nil
+	}}
+}

@@ -79,6 +79,21 @@ func unitKey(unit string, meta trace.Meta, trunk int) func(row int64, r *trace.R
 	}
 }
 
+// rowUnit is the unit of a row, or false where it names none.
+func rowUnit(unit string, row int64, r *trace.Request) (int64, bool) {
+	id := &row
+	switch unit {
+	case anonymize.UnitUser:
+		id = r.User
+	case anonymize.UnitSession:
+		id = r.Session
+	}
+	if id == nil {
+		return 0, false
+	}
+	return *id, true
+}
+
 // A knownRow is what somebody may know of a request, and what is compared of a row.
 type knownRow struct {
 	at      int64

@@ -231,16 +231,6 @@ func (o *Output) drawn() bool {
 const formerPublic = "it is drawn from the model of an earlier version, whose counts this one does not make: release " +
 	"the source again"
 
-// notDrawn is the finding of a check that is about what is drawn from noisy counts, on
-// anything else.
-func (c *Case) notDrawn(why string) Finding {
-	card, err := anonymize.ParseCard(c.Output.Meta["card"], c.Output.Meta["card_sha256"])
-	if err == nil && card.FormerPublic != nil {
-		return inconclusive(nil, formerPublic)
-	}
-	return skipped("%s", why)
-}
-
 func (o *Output) reader() io.Reader { return io.NewSectionReader(o.file, 0, o.size) }
 
 // digests are that of the rows of a trace, counted anew, or what another file says

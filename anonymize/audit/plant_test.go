@@ -175,15 +175,11 @@ func found(t testing.TB, c *Case, only ...string) map[string]Finding {
 	return out
 }
 
-// unkeyed are the ids that hashes without a key would have, of what the tokeniser
-// gave: renaming tokens changes them.
-func unkeyed(p anonymize.Policy, e *trace.Entry, n int) []uint64 {
+// unkeyed are the ids that hashes without a key would have.
+func unkeyed(e *trace.Entry, n int) []uint64 {
 	var all []byte
 	for _, m := range e.Messages {
 		all = append(all, m.Content.Reveal()...)
-	}
-	if p.Renaming != nil {
-		all = binary.LittleEndian.AppendUint64(all, p.Renaming.Seed)
 	}
 	var out []uint64
 	for i := range n {

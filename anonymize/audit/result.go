@@ -55,12 +55,11 @@ func (r *Result) Failed() bool {
 }
 
 // Unsettled names a check without which nobody should release the output, though
-// none failed: one that an error ended, and non-interference where the source was
-// not that of the output. It is empty when there is none. Other checks that are
-// inconclusive had nothing to find: no block to guess at, or few rows.
+// none failed: one that an error ended. It is empty when there is none. Other checks
+// that are inconclusive had nothing to find: no block to guess at, or few rows.
 func (r *Result) Unsettled() string {
 	for _, f := range r.Findings {
-		if f.broken || f.Check == nonInterference && f.Status == Inconclusive {
+		if f.broken {
 			return f.Check
 		}
 	}
@@ -141,7 +140,7 @@ func (r *Result) figures() (rows [][]string) {
 			case []string:
 				says = strings.Join(v, ", ")
 			default:
-				says = strings.Trim(fmt.Sprint(v), "[]")
+				says = fmt.Sprint(v)
 			}
 			rows = append(rows, []string{f.Check, strings.ReplaceAll(name, "_", " "), says})
 		}

@@ -64,11 +64,7 @@ func TestRunSaysWhatChecksLack(t *testing.T) {
 	}
 	run := func(c *Case) Result {
 		var told []string
-		c.Progress = func(check string, _, _ int) {
-			if !slices.Contains(told, check) {
-				told = append(told, check)
-			}
-		}
+		c.Progress = func(check string) { told = append(told, check) }
 		r, err := Run(t.Context(), c, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -77,7 +73,7 @@ func TestRunSaysWhatChecksLack(t *testing.T) {
 		for _, f := range r.Findings {
 			names = append(names, f.Check)
 		}
-		if want := []string{"card", "non-interference", "times", "neighbours", "ids", "container", "free-text", "canaries", "numbers", "linkage", "composition"}; !slices.Equal(names, want) || !slices.Equal(told, want) {
+		if want := []string{"card", "times", "ids", "container", "free-text", "canaries", "numbers", "linkage", "composition"}; !slices.Equal(names, want) || !slices.Equal(told, want) {
 			t.Errorf("ran %v and told of %v, want %v", names, told, want)
 		}
 		return r
@@ -90,7 +86,7 @@ func TestRunSaysWhatChecksLack(t *testing.T) {
 	)
 	o := tinyTrace(t, trace.Meta{Tier: anonymize.Partner}, trace.Request{InputTokens: 1})
 	r := run(&Case{Output: o, Version: "3"})
-	if got, want := why(r), []string{"non-interference" + unsourced, "times" + unsourced, "neighbours" + unsourced, "canaries" + noPlanted, "numbers" + noPlanted, alone}; !slices.Equal(got, want) {
+	if got, want := why(r), []string{"times" + unsourced, "canaries" + noPlanted, "numbers" + noPlanted, alone}; !slices.Equal(got, want) {
 		t.Errorf("a trace alone lacks\n%q, want\n%q", got, want)
 	}
 	r.Findings = nil
@@ -100,20 +96,16 @@ func TestRunSaysWhatChecksLack(t *testing.T) {
 		t.Errorf("%+v, want %+v", r, want)
 	}
 	r = run(&Case{Output: textOutput(t, `{"tier":"partner"}`), Canaries: []string{"12345"}})
-	if got, want := why(r), []string{"non-interference" + noTrace, "times" + noTrace, "neighbours" + unsourced, "ids" + noTrace,
-		"container: the output is no Parquet", "canaries: no strings were planted", "linkage" + noTrace, alone}; !slices.Equal(got, want) {
+	if got, want := why(r), []string{"times" + noTrace, "ids" + noTrace, "container: the output is no Parquet", "canaries: no strings were planted", "linkage" + noTrace, alone}; !slices.Equal(got, want) {
 		t.Errorf("a document lacks\n%q, want\n%q", got, want)
 	}
 	house := run(&Case{Output: tinyTrace(t, trace.Meta{Tier: anonymize.Internal}), Internal: linkTrace(t, trace.Meta{}, nil)})
-	if got, want := why(house)[:3], []string{
-		"non-interference: it needs the source log (--source): rows of tier internal are the first that are made of it",
-		"times: it is of tiers partner and public: tier internal keeps exact times, and says so",
-		"neighbours: it is for releases drawn from noisy counts, which promise that one user more or less hardly " +
-			"shows"}; !slices.Equal(got, want) {
+	if got, want := why(house)[:1], []string{
+		"times: it is of tiers partner and public: tier internal keeps exact times, and says so"}; !slices.Equal(got, want) {
 		t.Errorf("a trace of tier internal lacks\n%q, want\n%q", got, want)
 	}
 	if _, err := Run(t.Context(), &Case{Output: o}, []string{"card", "cards"}); !errors.Is(err, ErrNoCheck) ||
-		err.Error() != "unknown check: want one or more of card, non-interference, times, neighbours, ids, container, free-text, canaries, numbers, linkage, composition" {
+		err.Error() != "unknown check: want one or more of card, times, ids, container, free-text, canaries, numbers, linkage, composition" {
 		t.Errorf("an unknown check: %v", err)
 	}
 	some, err := Run(t.Context(), &Case{Output: o}, []string{"ids", "card"})
@@ -126,16 +118,16 @@ func TestRunSaysWhatChecksLack(t *testing.T) {
 func TestRunStops(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	c := &Case{Output: textOutput(t, `{"tier":"partner"}`), Progress: func(check string, _, _ int) {
-		if check == "neighbours" {
+	c := &Case{Output: textOutput(t, `{"tier":"partner"}`), Progress: func(check string) {
+		if check == "ids" {
 			stop()
 		}
 	}}
 	r, err := Run(ctx, c, nil)
-	if !errors.Is(err, context.Canceled) || len(r.Findings) != 4 {
+	if !errors.Is(err, context.Canceled) || len(r.Findings) != 3 {
 		t.Errorf("%d checks, %v", len(r.Findings), err)
 	}
-	c = &Case{Output: textOutput(t, `{"tier":"partner"}`), Progress: func(string, int, int) { stop() }}
+	c = &Case{Output: textOutput(t, `{"tier":"partner"}`), Progress: func(string) { stop() }}
 	if _, err := Run(ctx, c, []string{"composition"}); !errors.Is(err, context.Canceled) {
 		t.Errorf("in the last check: %v", err)
 	}
@@ -146,18 +138,16 @@ func TestRunStops(t *testing.T) {
 	}
 }
 
-// A result tells what an error ended, and a gate without a source to hold.
+// A result tells what an error ended.
 func TestUnsettled(t *testing.T) {
 	for name, c := range map[string]struct {
 		findings []Finding
 		want     string
 	}{
-		"nothing":                   {nil, ""},
-		"few rows":                  {[]Finding{{Check: "times", Status: Inconclusive}}, ""},
-		"a gate that was not run":   {[]Finding{{Check: nonInterference, Status: Skipped}}, ""},
-		"a gate of another source":  {[]Finding{{Check: "times", Status: Inconclusive}, {Check: nonInterference, Status: Inconclusive}}, nonInterference},
-		"an error ended it":         {[]Finding{{Check: "card", Status: Pass}, {Check: "times", Status: Inconclusive, broken: true}, {Check: nonInterference, Status: Inconclusive}}, "times"},
-		"a gate that failed anyway": {[]Finding{{Check: nonInterference, Status: Fail}}, ""},
+		"nothing":             {nil, ""},
+		"few rows":            {[]Finding{{Check: "times", Status: Inconclusive}}, ""},
+		"a check that failed": {[]Finding{{Check: "times", Status: Fail}}, ""},
+		"an error ended one":  {[]Finding{{Check: "card", Status: Pass}, {Check: "times", Status: Inconclusive, broken: true}}, "times"},
 	} {
 		if got := (&Result{Findings: c.findings}).Unsettled(); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
@@ -186,11 +176,11 @@ func TestAnswerAsText(t *testing.T) {
 inconclusive, 2 skipped.
 ids failed: Computed.
 times failed: Exact to the second in three of four requests.
-non-interference was inconclusive: No source.
+container was inconclusive: No source.
 
 Checks
 ✕ failed        ids, times
-? inconclusive  non-interference
+? inconclusive  container
 ✓ passed        linkage
 – skipped       noise, canaries
 
@@ -201,7 +191,7 @@ Kind of file  trace
 
 Every check: --details.
 `
-	if got := write(Finding{Check: "linkage", Status: Pass, Why: "few"}, Finding{Check: "non-interference", Status: Inconclusive, Why: "no source"},
+	if got := write(Finding{Check: "linkage", Status: Pass, Why: "few"}, Finding{Check: "container", Status: Inconclusive, Why: "no source"},
 		Finding{Check: "noise", Status: Skipped, Why: "of no model"}, Finding{Check: "canaries", Status: Skipped, Why: "of no tier"},
 		Finding{Check: "ids", Status: Fail, Why: "computed"}, Finding{Check: "times", Status: Fail, Why: "exact to the second in three of four requests"}); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)

@@ -38,7 +38,7 @@ func TestChecksThatAreStopped(t *testing.T) {
 		of    *Case
 		check func(context.Context, *Case) Finding
 	}{
-		"times": {drawn, times}, "neighbours": {drawn, neighbours},
+		"times":   {drawn, times},
 		"linkage": {drawn, linkage}, "linkage of an internal trace": {internal, linkage},
 	} {
 		whole := c.check(t.Context(), c.of)
@@ -62,29 +62,13 @@ func TestChecksThatAreStopped(t *testing.T) {
 	}
 }
 
-// What a check reads may fail to open at any of its passes.
+// What a check reads may fail to open.
 func TestSourcesThatStopOpening(t *testing.T) {
 	t.Parallel()
-	entries := traffic(42, 12, 60)
 	gone := errors.New("the log is gone")
-	c := caseOf(t, maker{}, entries)
-	open := c.Log.Open
-	for n := range 2 {
-		left := n
-		c.Log.Open = func() (*Opened, error) {
-			if left--; left < 0 {
-				return nil, gone
-			}
-			return open()
-		}
-		c.before = nil
-		if f := interference(t.Context(), c); !f.broken || f.Why != broken(gone).Why {
-			t.Errorf("non-interference, after %d: %+v", n, f)
-		}
-	}
 	closed := drawnCase(t, linkHouse(t), anonymize.UnitUser, nil)
 	closed.Internal, closed.Log = nil, &Log{Open: func() (*Opened, error) { return nil, gone }}
-	checks := map[string]func(context.Context, *Case) Finding{"linkage": linkage, "times": times, "neighbours": neighbours}
+	checks := map[string]func(context.Context, *Case) Finding{"linkage": linkage, "times": times}
 	for name, check := range checks {
 		if f := check(t.Context(), closed); !f.broken || f.Why != broken(gone).Why {
 			t.Errorf("%s of a log that does not open: %+v", name, f)
@@ -93,7 +77,6 @@ func TestSourcesThatStopOpening(t *testing.T) {
 	closed.Internal = linkHouse(t)
 	closed.Output.Trace.Close()
 	checks["ids"] = ids
-	delete(checks, "neighbours") // which looks at the source alone
 	for name, check := range checks {
 		if f := check(t.Context(), closed); !f.broken {
 			t.Errorf("%s of rows that cannot be read: %+v", name, f)

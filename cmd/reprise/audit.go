@@ -14,7 +14,6 @@ import (
 	"reprise/anonymize/audit"
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
-	"reprise/datasets"
 	"reprise/trace"
 	"reprise/trace/objectstore"
 )
@@ -47,9 +46,8 @@ func auditCommand() *cobra.Command {
 model, histograms, results, a page or JSON. The exit code is 3 if a check fails.` + flags.ListsBegin + `
 
 Anyone who has the file can run it. Checks that need the source are then skipped, and say so.
---internal takes the internal trace that a release was made from; of a trace of tier internal,
---source takes the log, with the flags of its import. Other outputs of the same source are read
-together with the first. --release makes a file of tier partner or public readable to everybody
+--internal takes the internal trace that a release was made from, or --source the log, with the
+flags of its import. Other outputs of the same source are read together with the first. --release makes a file of tier partner or public readable to everybody
 if the source was at hand and no check failed. docs/audit.md says more.
 
 Checks:
@@ -59,7 +57,7 @@ Checks:
 		Example: `  reprise audit partner.parquet
   reprise audit partner.parquet --internal house.parquet --html partner.html --release
   reprise audit march.parquet april.parquet --only composition
-  reprise audit house.parquet --source gateway.jsonl --map time=ts --map user=user --map input_tokens=usage.prompt_tokens --map output_tokens=usage.completion_tokens --capture-begin 2026-05-01T00:00:00Z --capture-end 2026-05-08T00:00:00Z
+  reprise audit partner.parquet --source gateway.jsonl --map time=ts --map user=user --map input_tokens=usage.prompt_tokens --map output_tokens=usage.completion_tokens --capture-begin 2026-05-01T00:00:00Z --capture-end 2026-05-08T00:00:00Z
   reprise audit partner.parquet --internal house.parquet --only times,linkage --json -o partner.audit.json`,
 		Args: flags.Wants(1, 100, "which output?"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.audit(cmd, args[0], args[1:]) },
@@ -125,7 +123,7 @@ func (f *auditFlags) audit(cmd *cobra.Command, path string, others []string) err
 		}
 	}
 	bar := cli.NewProgress(cmd)
-	c.Progress = func(check string, done, rounds int) { showCheck(bar, check, done, rounds) }
+	c.Progress = func(check string) { bar.Start("check "+check, "rounds", 0) }
 	r, err := audit.Run(cmd.Context(), c, f.only)
 	bar.End()
 	if errors.Is(err, audit.ErrNoCheck) {
@@ -175,13 +173,6 @@ func (f *auditFlags) audit(cmd *cobra.Command, path string, others []string) err
 	}
 	cli.Warnf(cmd, "everybody on this machine may read %s now", path)
 	return nil
-}
-
-func showCheck(bar *cli.Progress, check string, done, rounds int) {
-	if done == 0 {
-		bar.Start("check "+check, "rounds", int64(rounds))
-	}
-	bar.Set(int64(done))
 }
 
 // check refuses what has no meaning together.
@@ -275,35 +266,18 @@ func (f *auditFlags) log(cmd *cobra.Command, c *audit.Case) (*audit.Log, error) 
 	if err := errors.Join(err, f.Capture.Check(first.Info(), false), first.Close()); err != nil {
 		return nil, err
 	}
-	opened := func(files []datasets.File, of *importFlags) (*audit.Opened, error) {
-		src, err := of.Open(files, nil)
+	return &audit.Log{Policy: policy, Open: func() (*audit.Opened, error) {
+		src, err := f.importFlags.Open(files, nil)
 		if err != nil {
 			return nil, err
 		}
-		entries, timing, err := of.timed(src)
+		entries, timing, err := f.timed(src)
 		if err != nil {
 			return nil, errors.Join(err, src.Close())
 		}
-		policy, err := of.policy(src.Info())
-		if err != nil {
-			return nil, errors.Join(err, src.Close())
-		}
-		return &audit.Opened{Policy: &policy, Entries: entries, Close: src.Close,
+		return &audit.Opened{Entries: entries, Close: src.Close,
 			Meta: func(card anonymize.Card) (trace.Meta, error) {
-				return flags.ImportedMeta(card, src.Info(), of.Capture.Declared, timing)
+				return flags.ImportedMeta(card, src.Info(), f.Capture.Declared, timing)
 			}}, nil
-	}
-	return &audit.Log{Policy: policy,
-		Open: func() (*audit.Opened, error) { return opened(files, &f.importFlags) },
-		Lines: func(unit string) (*datasets.Lines, error) {
-			if unit == anonymize.UnitRequest {
-				unit = ""
-			}
-			return f.importFlags.Lines(files, first.Info().Format, unit)
-		},
-		Changed: func(files []datasets.File) (*audit.Opened, error) {
-			any := f.importFlags
-			any.MaxBad = 1 // altered records may be bad ones
-			return opened(files, &any)
-		}}, nil
+	}}, nil
 }

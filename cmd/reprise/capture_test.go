@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -176,19 +175,6 @@ func TestCaptureRefused(t *testing.T) {
 	}
 	if _, err := os.Stat("x.parquet"); err == nil {
 		t.Error("there is a trace")
-	}
-}
-
-// A trace with a declared capture is the same when its log is renamed; an audit imports
-// the log by the same window.
-func TestAuditOfCapture(t *testing.T) {
-	long(t)
-	t.Chdir(t.TempDir())
-	captureLog(t, "log.jsonl", 60, 0)
-	must(t, importAs("t.parquet", "log.jsonl", secondOfJanuary...)...)
-	args := append([]string{"audit", "t.parquet", "--source", "log.jsonl", "--only", "card,non-interference,free-text"}, append(captureMaps, secondOfJanuary...)...)
-	if out, errs, code := reprise(t, args...); code != cli.Good || !regexp.MustCompile(`^No check failed: (\d+) of (\d+) that ran passed\.\n`).MatchString(out) {
-		t.Errorf("exit code %d\n%s%s", code, out, errs)
 	}
 }
 

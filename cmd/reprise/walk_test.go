@@ -50,7 +50,7 @@ var walkLines = []walked{
 	{"anonymize --card partner.parquet", 0, "partner.parquet: tier partner", `{"`},
 	{"anonymize --card public.parquet", 0, "public.parquet: tier public", `{"`},
 	{"audit t.parquet", 0, "No check failed", `{"`},
-	{"audit partner.parquet --internal crowd.parquet --only card,times,neighbours,ids,linkage", 0, "No check failed", `{"`},
+	{"audit partner.parquet --internal crowd.parquet --only card,times,ids,linkage", 0, "No check failed", `{"`},
 	{"synth chat -n 12 --arrivals constant:40 -o w.parquet", 0, "w.parquet: 12 requests", `{"`},
 	{"synth long.yaml -o long.parquet", 0, "long.parquet: 200 requests", `{"`},
 	{"synth t.parquet -o fitted.parquet", 0, "fitted.parquet: 236 requests", `{"`},

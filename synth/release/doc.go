@@ -48,7 +48,6 @@
 //   - draw.go: random whole numbers: cells by weight, and by quota
 //   - sessions.go: sessions drawn turn by turn
 //   - times.go: when sessions start, and the stretching of time
-//   - neighbour.go: the counts of two traces that differ by one unit, for audits
 //   - generate.go: a drawing, and its rows in order of arrival
 //
 // Exported names may change in any release.

@@ -12,7 +12,6 @@
 //   - csv.go: rows of CSV, with a header or columns by position; texts in Latin-1
 //   - dialect.go: the delimiter, quotes and decimal marks of CSV, told from its first rows
 //   - numbers.go: decimal points and commas, thousands, and numbers that can be read in two ways
-//   - lines.go: rows of CSV with the lines that they stand on
 //   - parquet.go: rows of any Parquet schema: nested columns, decimals, times; damaged files
 package row
 

@@ -145,15 +145,6 @@ func (f *Log) Open(files []datasets.File, share *datasets.Share) (*datasets.Sour
 	return src, cli.UsageIf(err, datasets.ErrUsage)
 }
 
-// Lines are the records of a source of these files: see [datasets.NewLines].
-func (f *Log) Lines(files []datasets.File, format, column string) (*datasets.Lines, error) {
-	o, err := f.options()
-	if err != nil {
-		return nil, err
-	}
-	return datasets.NewLines(files, o, format, column)
-}
-
 // options are how a source is read.
 func (f *Log) options() (datasets.Options, error) {
 	o := datasets.Options{Format: f.Format, MaxBad: f.MaxBad, TimeUnit: f.timeUnit,
