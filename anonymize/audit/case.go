@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"reprise/anonymize"
-	"reprise/synth/release"
 	"reprise/trace"
 )
 
@@ -28,7 +27,6 @@ type Case struct {
 	Progress func(check string)
 
 	before *trace.Trace // made of Log
-	maker  maker
 }
 
 // A Log is a source log, with the settings by which it was imported.
@@ -42,24 +40,6 @@ type Opened struct {
 	Entries trace.EntryReader
 	Meta    func(anonymize.Card) (trace.Meta, error) // of the trace made of it; called after the last entry
 	Close   func() error
-}
-
-// A maker makes what is judged anew. Tests put one with a planted bug in place of
-// the real one.
-type maker struct {
-	run  func(context.Context, anonymize.Policy, trace.EntryReader, trace.Writer[trace.Request]) (anonymize.Card, error)
-	draw func(context.Context, anonymize.Source, release.Options, uint64) (trace.Reader[trace.Request], error)
-}
-
-func (c *Case) make() maker {
-	m := c.maker
-	if m.run == nil {
-		m.run = anonymize.Run
-	}
-	if m.draw == nil {
-		m.draw = drawSessions
-	}
-	return m
 }
 
 // Before returns the rows of tier internal that the output was made from: those of
@@ -92,7 +72,7 @@ func (c *Case) importLog(ctx context.Context) (*trace.Trace, error) {
 	defer log.Close()
 
 	return trace.Private(c.SpillDir, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
-		card, err := c.make().run(ctx, c.Log.Policy, log.Entries, dst)
+		card, err := anonymize.Run(ctx, c.Log.Policy, log.Entries, dst)
 		if err != nil {
 			return trace.Meta{}, err
 		}

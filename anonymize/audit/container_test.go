@@ -15,7 +15,7 @@ import (
 // A trace has none of what a Parquet writer adds by default, and the
 // check sees each of these when it is there.
 func TestContainer(t *testing.T) {
-	if f := found(t, caseOf(t, maker{}, traffic(8, 12, 200)), "container")["container"]; f.Status != Pass {
+	if f := found(t, caseOf(t, bug{}, traffic(8, 12, 200)), "container")["container"]; f.Status != Pass {
 		t.Errorf("%s %v", f.Why, f.Figures)
 	}
 	type row struct {

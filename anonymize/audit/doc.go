@@ -46,8 +46,6 @@
 //   - linkagepairs.go: linkage: pairs of lengths that the source has too
 //   - linkageattack.go: linkage: whether drawn rows lie nearer to their source than other
 //     people's rows do
-//   - linkagehalf.go: linkage: whether somebody who knows a few requests of a session tells
-//     if it was in the source: releases of halves of the source
 //   - linkagemeasure.go: linkage: how well requests and sessions are singled out by
 //     lengths, times and other columns
 //   - linkageclasses.go: linkage: sizes of the classes that look the same

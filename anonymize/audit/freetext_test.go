@@ -109,7 +109,7 @@ func TestCard(t *testing.T) {
 			m.Card, m.CardHash, m.Tier, m.SourceFormat = "", "", "public", "spec"
 		}, Pass},
 	} {
-		house := caseOf(t, maker{}, traffic(9, 3, 10))
+		house := caseOf(t, bug{}, traffic(9, 3, 10))
 		m := house.Output.Trace.Meta
 		c.change(&m)
 		path := filepath.Join(t.TempDir(), "t.parquet")

@@ -11,8 +11,7 @@ import (
 )
 
 // linkage asks of what is drawn whether it lies nearer to its source than people do to each
-// other: by the pairs of lengths, by the nearest rows, and, of sessions for a partner, by
-// somebody who knows a few requests of a session. Of other outputs it reports how far
+// other: by the pairs of lengths, and by the nearest rows. Of other outputs it reports how far
 // requests hide among others.
 func linkage(ctx context.Context, c *Case) Finding {
 	o := c.Output
@@ -45,9 +44,6 @@ func linkage(ctx context.Context, c *Case) Finding {
 		return failed(fig, "%s: rows of the source come out", copies)
 	}
 	f := c.nearRows(ctx, src, fig)
-	if f.Status == Pass && o.drawn() {
-		f = c.halves(ctx, src, fig)
-	}
 	if f.Status == Pass {
 		f.Why += "; " + copies.String()
 	}
@@ -60,25 +56,4 @@ func otherCapture(a, b string) bool {
 	of := strings.Split(b, ",")
 	return a != "" && b != "" &&
 		!slices.ContainsFunc(strings.Split(a, ","), func(id string) bool { return slices.Contains(of, id) })
-}
-
-// halves plays the half test with the unit and the settings of the card.
-func (c *Case) halves(ctx context.Context, src anonymize.Source, fig Figures) Finding {
-	card, err := anonymize.ParseCard(c.Output.Meta["card"], c.Output.Meta["card_sha256"])
-	if err != nil {
-		return broken(err)
-	}
-	h, err := c.halfTest(ctx, src, drawnOptions(card.Sessions))
-	if err != nil {
-		return broken(err)
-	}
-	fig["half_test"] = h
-	switch {
-	case h.Sessions < leastTargets:
-		return inconclusive(fig, "%d %ss in the source are too few to tell: it takes %d", h.Sessions,
-			card.Sessions.Unit, leastTargets)
-	case h.Found():
-		return failed(fig, "%s: it can be told who was in the source", h)
-	}
-	return passed(fig, "%s", h)
 }

@@ -17,7 +17,7 @@ import (
 // withCard is a trace without rows whose card was changed, and hashed anew.
 func withCard(t *testing.T, change func(c *anonymize.Card), replace ...string) *Case {
 	t.Helper()
-	m := caseOf(t, maker{}, traffic(20, 30, 200)).Output.Trace.Meta
+	m := caseOf(t, bug{}, traffic(20, 30, 200)).Output.Trace.Meta
 	card, err := anonymize.ParseCard(m.Card, m.CardHash)
 	if err != nil {
 		t.Fatal(err)

@@ -82,33 +82,25 @@ func metaOf(c anonymize.Card) (m trace.Meta, err error) {
 // A bug is what a test plants.
 type bug struct {
 	name string
-	rows func(p anonymize.Policy, entries []trace.Entry, rows []trace.Request) // of tier internal, row by entry
-	meta func(p anonymize.Policy, entries []trace.Entry, c *anonymize.Card)
+	rows func(entries []trace.Entry, rows []trace.Request) // of tier internal, row by entry
+	meta func(entries []trace.Entry, c *anonymize.Card)
 }
 
-// planted is a maker with a bug in it.
-func planted(b bug) maker {
-	return maker{
-		run: func(ctx context.Context, p anonymize.Policy, src trace.EntryReader, dst trace.Writer[trace.Request]) (anonymize.Card, error) {
-			all, err := allEntries(src)
-			if err != nil {
-				return anonymize.Card{}, err
-			}
-			var rows trace.SliceWriter[trace.Request]
-			card, err := anonymize.Run(ctx, p, &entryReader{all}, &copies{&rows})
-			if err != nil {
-				return card, err
-			}
-			if b.rows != nil {
-				b.rows(p, all, rows.Rows)
-			}
-			if b.meta != nil {
-				b.meta(p, all, &card)
-			}
-			_, err = dst.Write(rows.Rows)
-			return card, err
-		},
+// write imports entries with the bug in it.
+func (b *bug) write(ctx context.Context, p anonymize.Policy, entries []trace.Entry, dst trace.Writer[trace.Request]) (anonymize.Card, error) {
+	var rows trace.SliceWriter[trace.Request]
+	card, err := anonymize.Run(ctx, p, &entryReader{entries}, &copies{&rows})
+	if err != nil {
+		return card, err
 	}
+	if b.rows != nil {
+		b.rows(entries, rows.Rows)
+	}
+	if b.meta != nil {
+		b.meta(entries, &card)
+	}
+	_, err = dst.Write(rows.Rows)
+	return card, err
 }
 
 // copies keeps rows whose lists the writer uses again.
@@ -125,27 +117,13 @@ func (c *copies) Write(rows []trace.Request) (int, error) {
 	return c.dst.Write(rows)
 }
 
-func allEntries(src trace.EntryReader) (all []trace.Entry, err error) {
-	for {
-		batch := make([]trace.Entry, 64)
-		n, err := src.Read(batch)
-		all = append(all, batch[:n]...)
-		if err == io.EOF {
-			return all, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-}
-
-// caseOf makes an output of tier internal by a maker, and the case against it.
-func caseOf(t testing.TB, m maker, entries []trace.Entry) *Case {
+// caseOf makes an output of tier internal by an import with a bug, and the case against it.
+func caseOf(t testing.TB, b bug, entries []trace.Entry) *Case {
 	t.Helper()
-	c := &Case{Log: logOf(t, entries), maker: m, Seed: 5}
+	c := &Case{Log: logOf(t, entries), Seed: 5}
 	file := filepath.Join(t.TempDir(), "internal.parquet")
 	err := trace.Create(file, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
-		card, err := c.make().run(t.Context(), c.Log.Policy, &entryReader{entries}, dst)
+		card, err := b.write(t.Context(), c.Log.Policy, entries, dst)
 		if err != nil {
 			return trace.Meta{}, err
 		}

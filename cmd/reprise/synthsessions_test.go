@@ -107,7 +107,7 @@ func TestAnonymizeForPartner(t *testing.T) {
 	if files, err := os.ReadDir("."); err != nil || len(files) != 4 {
 		t.Errorf("there are %v, %v", files, err)
 	}
-	if out, _, code := reprise(t, "audit", "p.parquet", "--internal", "t.parquet", "--only", "card,times,ids,container,free-text,linkage", "--details"); code != cli.Good || !strings.Contains(squeeze(out), "with an AUC of ") {
+	if out, _, code := reprise(t, "audit", "p.parquet", "--internal", "t.parquet", "--only", "card,times,ids,container,free-text,linkage", "--details"); code != cli.Good || !strings.Contains(squeeze(out), "has an F1 of ") {
 		t.Errorf("the audit: exit code %d\n%s", code, out)
 	}
 	if _, errs, code := reprise(t, args...); code != cli.Usage || !strings.Contains(errs, "ε would be 16") || contents(t, "t.ledger.jsonl") != ledger {
