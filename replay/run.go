@@ -149,7 +149,7 @@ func (p *play) run(ctx context.Context, out trace.Writer[result.Result]) (result
 	defer stop(nil)
 	flying, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
-	disarm := p.cutAfterGrace(sending, flying, cut)
+	disarm := p.cutAfterGrace(sending, cut)
 	fed, collected := make(chan error, 1), make(chan error, 1)
 	go func() {
 		defer crash.Caught()
@@ -204,7 +204,7 @@ func (p *play) run(ctx context.Context, out trace.Writer[result.Result]) (result
 // cutAfterGrace cuts the requests in flight some time after sending has ended, and
 // at once when their results can no longer be written. The function that it returns ends
 // the watch.
-func (p *play) cutAfterGrace(sending, flying context.Context, cut func()) (disarm func()) {
+func (p *play) cutAfterGrace(sending context.Context, cut func()) (disarm func()) {
 	over := make(chan struct{})
 	unwatch := context.AfterFunc(sending, func() {
 		grace := p.opt.Grace

@@ -105,26 +105,26 @@ type modelReader struct {
 }
 
 func (b *modelReader) metadata(lookup func(string) (string, bool)) error {
-	number := func(key string, least, most int64) (int64, error) {
+	number := func(key string, most int64) (int64, error) {
 		s, _ := lookup(key)
 		n, err := strconv.ParseInt(s, 10, 64)
-		if err != nil || n < least || n > most {
-			return 0, fmt.Errorf("its metadata %s is not a number from %d to %d", key, least, most)
+		if err != nil || n < 1 || n > most {
+			return 0, fmt.Errorf("its metadata %s is not a number from 1 to %d", key, most)
 		}
 		return n, nil
 	}
 	if kind, _ := lookup(keyKind); kind != kindPlaces {
 		return errors.New("it is not a model of kind " + kindPlaces)
 	}
-	k, err := number(keyKSwap, 1, math.MaxInt32)
+	k, err := number(keyKSwap, math.MaxInt32)
 	if err != nil {
 		return err
 	}
-	if b.requests, err = number(keyRequests, 1, math.MaxInt32); err != nil {
+	if b.requests, err = number(keyRequests, math.MaxInt32); err != nil {
 		return err
 	}
 	m := b.m
-	if m.span, err = number(keySpan, 1, math.MaxInt64/2); err != nil {
+	if m.span, err = number(keySpan, math.MaxInt64/2); err != nil {
 		return err
 	}
 	m.kSwap = int(k)
@@ -139,7 +139,7 @@ func (b *modelReader) metadata(lookup func(string) (string, bool)) error {
 		}
 	}
 	if _, ok := lookup(keyBlock); ok {
-		n, err := number(keyBlock, 1, 1<<20)
+		n, err := number(keyBlock, 1<<20)
 		if err != nil {
 			return err
 		}

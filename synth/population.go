@@ -102,7 +102,7 @@ func (p *population) add(t *place, pass int64, b base, parent int32) {
 func (p *population) open(t *place, pass int64) base {
 	b := base{run: none, owner: none, tail: t.tail}
 	length := t.trunk + t.fresh
-	depth, _, tail := p.grown(t.template, pass)
+	depth, tail := p.grown(t.template, pass)
 	b.hit = min(t.trunk, depth)
 	if b.hit == depth && b.hit < length && b.hit > 0 && int(tail) != p.size {
 		b.hit-- // nothing hangs on a partial block
@@ -122,7 +122,7 @@ func (p *population) open(t *place, pass int64) base {
 // follow returns how many leading blocks of request r, which opens at b, are on its
 // template. Where the place follows it further than it goes yet, it grows.
 func (p *population) follow(t *place, pass int64, r int32, b base) int32 {
-	depth, _, tail := p.grown(t.template, pass)
+	depth, tail := p.grown(t.template, pass)
 	if b.hit < depth || int(tail) != p.size {
 		return b.hit
 	}

@@ -233,9 +233,8 @@ func (p *population) stem(t int32, pass int64) *stem {
 	return s
 }
 
-// grown is how deep the path of a template goes so far, the run of its last block, and how many
-// tokens that has.
-func (p *population) grown(t int32, pass int64) (depth, run, tail int32) {
+// grown is how deep the path of a template goes so far, and how many tokens its last block has.
+func (p *population) grown(t int32, pass int64) (depth, tail int32) {
 	most := int32(maxBlocks)
 	for ; t != none; t = p.templates[t].up {
 		from, s := p.templates[t].from, p.stem(t, pass)
@@ -244,12 +243,11 @@ func (p *population) grown(t int32, pass int64) (depth, run, tail int32) {
 			if from+n <= most {
 				tail = s.tail
 			}
-			depth = min(most, from+n)
-			return depth, s.runs[depth-from-1], tail
+			return min(most, from+n), tail
 		}
 		most = from
 	}
-	return 0, none, int32(p.size)
+	return 0, int32(p.size)
 }
 
 // runOf is the run of a depth of the path of a template, which goes as deep.

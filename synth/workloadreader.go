@@ -77,7 +77,7 @@ func (r *workloadReader) nextRow(s *state) trace.Request {
 		q.User = r.user(s, t)
 		s.seen = append(s.seen, none)
 	default:
-		r.enterSession(s, i, t, session, &q)
+		r.enterSession(s, t, session, &q)
 	}
 	for d := range overlap {
 		r.mark(s, s.template[i], d+1).session = s.seen[i]
@@ -167,12 +167,12 @@ func (r *workloadReader) joinSession(s *state, i int32, t *place, q *trace.Reque
 			q.ThinkNS, q.ToolNS = r.scaled(p.think), r.scaled(p.tool)
 		}
 	}
-	s.ids[number] = r.enterSession(s, i, t, session, q)
+	s.ids[number] = r.enterSession(s, t, session, q)
 }
 
-// enterSession makes request i the next turn of a session, or the first of a new one,
+// enterSession makes a request the next turn of a session, or the first of a new one,
 // and returns which.
-func (r *workloadReader) enterSession(s *state, i int32, t *place, session int32, q *trace.Request) int32 {
+func (r *workloadReader) enterSession(s *state, t *place, session int32, q *trace.Request) int32 {
 	if session == none {
 		session = int32(len(r.sessions))
 		r.sessions = append(r.sessions, sessionState{user: r.user(s, t)})

@@ -54,10 +54,8 @@ var bareMarkers = []string{"MASKED", "FILTERED", "HIDDEN", "REMOVED", "OMITTED",
 // maySayHidden tells a line with one of the words [hidden]. Few lines with one of
 // the endings lack the words.
 func maySayHidden(line string) bool {
-	if !containsAny(line, "ed", "dden", "hheld") {
-		return false
-	}
-	return containsAny(line, "redact", "mask", "filter", "hid", "remov", "omit", "with", "scrub")
+	return containsAny(line, "ed", "dden", "hheld") &&
+		containsAny(line, "redact", "mask", "filter", "hid", "remov", "omit", "with", "scrub")
 }
 
 func containsAny(line string, parts ...string) bool {

@@ -32,9 +32,8 @@ func (c *Capacity) Page() *doc.Document {
 	}
 	row(fmt.Sprintf("with %s headroom", doc.Percent(c.Headroom)), c.WithMargin)
 
-	put := func(label, value, note string) {
-		p.Facts = append(p.Facts, doc.Fact{Label: label, Value: value, Note: note})
-	}
+	var facts doc.Group
+	put := facts.Add
 	put("Utilisation", doc.Number(c.Utilisation*100)+" %", "at the target, with headroom")
 	if k := c.Cost; k != nil {
 		if k.PerHour != nil {
@@ -54,6 +53,7 @@ func (c *Capacity) Page() *doc.Document {
 			put("Energy", doc.Number(*k.KilowattHours)+" kWh/h", cell(k.JoulesPerToken)+" J per output token")
 		}
 	}
+	p.Facts = facts.Facts
 	if says := c.Loosened.String(); says != "" {
 		p.Verdict = append(p.Verdict, doc.Note{Level: doc.Warn, Text: says})
 	}

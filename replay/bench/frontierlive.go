@@ -52,14 +52,20 @@ func (f *Frontier) measureServer(ctx context.Context, class *LengthClass, e *Fro
 	if summary.Servers != nil {
 		ended.joules = summary.Servers.JoulesPerToken
 	}
-	results, err := result.Open(t.Results)
+	_, err = ended.read(t.Results)
+	return end, err
+}
+
+// read takes the requests of a results file that were answered, and returns its run.
+func (w *endedRequests) read(path string) (result.Run, error) {
+	results, err := result.Open(path)
 	if err != nil {
-		return end, err
+		return result.Run{}, err
 	}
 	defer results.Close()
-	return end, trace.Each(results.Reader(), func(_ int64, r *result.Result) error {
+	return results.Run, trace.Each(results.Reader(), func(_ int64, r *result.Result) error {
 		if r.Error == "" {
-			ended.add(r)
+			w.add(r)
 		}
 		return nil
 	})

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,18 +10,11 @@ import (
 // unmeasured is why an engine of one frontier has no curve in a class of another.
 const unmeasured = "not measured"
 
-// ReadFrontier reads the JSON of a frontier. Errors begin with the name.
+// ReadFrontier reads the JSON of a frontier. Errors begin with the name, and with the line and the column at fault.
 func ReadFrontier(name string, in io.Reader) (FrontierResult, error) {
 	var r FrontierResult
-	text, err := io.ReadAll(io.LimitReader(in, maxSweepText))
-	if err != nil {
+	if err := readResult(name, "the result of a frontier", in, frontierSchema, &r, &r.Schema); err != nil {
 		return r, err
-	}
-	if err := json.Unmarshal(text, &r); err != nil {
-		return r, fmt.Errorf("%s: it is not the result of a frontier: %w", name, err)
-	}
-	if r.Schema != frontierSchema {
-		return r, fmt.Errorf("%s: it is not the result of a frontier: its schema is not %s", name, frontierSchema)
 	}
 	return r, r.check(name)
 }

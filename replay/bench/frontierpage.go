@@ -91,15 +91,14 @@ func (r *FrontierResult) plots(label, unit string, of func(*FrontierPoint) *floa
 
 // provenance is what the engines are, and what their GPUs cost and draw.
 func (r *FrontierResult) provenance() []doc.Group {
-	first := doc.Group{Title: "Frontier", Facts: []doc.Fact{{Label: "Command", Value: r.Command}}}
-	if r.Seed != "" {
-		first.Facts = append(first.Facts, doc.Fact{Label: "Seed", Value: r.Seed})
-	}
+	first := doc.Group{Title: "Frontier"}
+	first.Add("Command", r.Command, "")
+	first.Add("Seed", r.Seed, "")
 	groups := []doc.Group{first}
 	for _, e := range r.Engines {
 		g := doc.Group{Title: printable(e.Name)}
 		put := func(label, value, note string) {
-			g.Facts = append(g.Facts, doc.Fact{Label: label, Value: printable(value), Note: note})
+			g.Add(label, printable(value), note)
 		}
 		put("Model", e.Model, "")
 		gpus := fmt.Sprint(e.GPUs)
@@ -121,9 +120,7 @@ func (r *FrontierResult) provenance() []doc.Group {
 		}
 		for _, fact := range [][2]string{{"Simulated", e.Simulated}, {"Endpoint", e.Endpoint}, {"Server", e.Server},
 			{"Measured", e.Started}} {
-			if fact[1] != "" {
-				put(fact[0], fact[1], "")
-			}
+			put(fact[0], fact[1], "")
 		}
 		groups = append(groups, g)
 	}

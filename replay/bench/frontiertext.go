@@ -75,8 +75,8 @@ func (r *FrontierResult) leaders(of func(*FrontierClass) []FrontierStretch) stri
 
 // cautions are what to know before any figure.
 func (r *FrontierResult) cautions() (out []doc.Note) {
-	add := func(level doc.Level, word, text string) {
-		out = append(out, doc.Note{Level: level, Word: word, Text: printable(text)})
+	add := func(word, text string) {
+		out = append(out, doc.Note{Level: doc.Warn, Word: word, Text: printable(text)})
 	}
 	by := map[string][]string{} // engines by what is said of their limits
 	for _, e := range r.Engines {
@@ -85,7 +85,7 @@ func (r *FrontierResult) cautions() (out []doc.Note) {
 		}
 	}
 	for _, says := range slices.Sorted(maps.Keys(by)) {
-		add(doc.Warn, "Limits", strings.Join(by[says], ", ")+": "+says)
+		add("Limits", strings.Join(by[says], ", ")+": "+says)
 	}
 	var bounds, assumed []string
 	models := map[string]bool{}
@@ -94,28 +94,28 @@ func (r *FrontierResult) cautions() (out []doc.Note) {
 		if e.Bound {
 			bounds = append(bounds, e.Name)
 		} else if e.Warning != "" {
-			add(doc.Warn, "Warning", e.Warning+".")
+			add("Warning", e.Warning+".")
 		}
 		if e.Assumed {
 			assumed = append(assumed, e.Name)
 		}
 	}
 	for _, text := range r.extrapolating() {
-		add(doc.Warn, "Warning", text)
+		add("Warning", text)
 	}
 	if len(bounds) > 0 {
 		which := strings.Join(bounds, ", ")
 		if len(bounds) == len(r.Engines) {
 			which = "all engines"
 		}
-		add(doc.Warn, "Bounds", which+": what data sheets allow. Real engines reach a part of it.")
+		add("Bounds", which+": what data sheets allow. Real engines reach a part of it.")
 	}
 	if len(models) > 1 {
-		add(doc.Warn, "Models",
+		add("Models",
 			fmt.Sprintf("the engines serve %d models, and only engines of one model compare hardware.", len(models)))
 	}
 	if len(assumed) > 0 {
-		add(doc.Warn, "GPUs", strings.Join(assumed, ", ")+
+		add("GPUs", strings.Join(assumed, ", ")+
 			": the number is not known, and one for each replica was taken.")
 	}
 	var unserved, missing, untrusted []string
@@ -136,7 +136,7 @@ func (r *FrontierResult) cautions() (out []doc.Note) {
 		list []string
 	}{{"Untrusted", untrusted}, {"Not served", unserved}, {"Not measured", missing}} {
 		if len(about.list) > 0 {
-			add(doc.Warn, about.word, strings.Join(about.list, "; ")+".")
+			add(about.word, strings.Join(about.list, "; ")+".")
 		}
 	}
 	return out

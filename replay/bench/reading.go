@@ -14,7 +14,6 @@ import (
 	"reprise/replay/contract"
 	"reprise/replay/report"
 	"reprise/replay/result"
-	"reprise/trace"
 	"reprise/trace/arrival"
 )
 
@@ -264,23 +263,13 @@ func (e *Experiment) Frontier() (FrontierResult, error) {
 		if err != nil || load.Concurrency == 0 {
 			return r, fmt.Errorf("%s has a run under the load %s: a frontier is of requests in flight", e.dir, t.Load)
 		}
-		results, err := result.Open(e.Path(t))
-		if err != nil {
-			return r, err
-		}
 		var ended endedRequests
-		err = trace.Each(results.Reader(), func(_ int64, row *result.Result) error {
-			if row.Error == "" {
-				ended.add(row)
-			}
-			return nil
-		})
-		results.Close()
+		run, err := ended.read(e.Path(t))
 		if err != nil {
 			return r, err
 		}
 
-		engine := r.engine(t.column(), &results.Run)
+		engine := r.engine(t.column(), &run)
 		p, refused, err := ended.point(load.Concurrency, engine)
 		if err != nil {
 			return r, fmt.Errorf("%s: %w", e.Path(t), err)

@@ -67,21 +67,7 @@ func (r *SuiteResult) Page(dir string) *doc.Document {
 		out.Sections = append(out.Sections, row)
 	}
 
-	// by the first run of each model, side by side
-	made := doc.Table{Head: append([]string{""}, r.Models...), Align: make([]doc.Align, len(r.Models)+1)}
-	for i := range made.Align {
-		made.Align[i] = doc.Left
-	}
-	for i := range r.made {
-		for _, f := range r.made[i] {
-			row := slices.IndexFunc(made.Rows, func(row []string) bool { return row[0] == f.Label })
-			if row < 0 {
-				row = len(made.Rows)
-				made.Rows = append(made.Rows, append([]string{f.Label}, make([]string, len(r.Models))...))
-			}
-			made.Rows[row][i+1] = f.Value
-		}
-	}
+	made := report.SideBySide("", r.Models, r.made) // by the first run of each model
 	out.Sections = append(out.Sections, doc.Section{Title: "Where it was made", Tables: []doc.Table{made}})
 	return out
 }
@@ -218,11 +204,7 @@ func (r *SuiteResult) firstPlot() *doc.Plot {
 			}
 		}
 	}
-	drawn := doc.Drawn(out)
-	if len(drawn) == 0 {
-		return nil
-	}
-	return &drawn[0]
+	return out.OrNil()
 }
 
 func (r *SuiteResult) runs() (n int) {
@@ -311,13 +293,8 @@ func (r *RowResult) section() doc.Section {
 		}
 		rows = append(rows, cells)
 	}
-	align := []doc.Align{doc.Left}
-	for range head[1:] {
-		align = append(align, doc.Right)
-	}
-
 	s := doc.Section{Title: title + " (" + r.Load + ")", Notes: r.notes(),
-		Tables: []doc.Table{{Head: head, Rows: append(rows, r.requests(head)), Align: align}}}
+		Tables: []doc.Table{{Head: head, Rows: append(rows, r.requests(head)), Align: doc.FiguresOf(len(head))}}}
 	if r.Hypothesis != "" {
 		s.Text = []string{"Hypothesis: " + r.Hypothesis + "."}
 	}

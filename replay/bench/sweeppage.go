@@ -248,10 +248,9 @@ func (r *SweepResult) atHighest() (at *Level) {
 	return at
 }
 
-func (r *SweepResult) facts() (out []doc.Fact) {
-	put := func(label, value, note string) {
-		out = append(out, doc.Fact{Label: label, Value: value, Note: note})
-	}
+func (r *SweepResult) facts() []doc.Fact {
+	var out doc.Group
+	put := out.Add
 	if k := r.Knee; k != nil {
 		note := "of latency over throughput"
 		if !k.Found {
@@ -288,22 +287,17 @@ func (r *SweepResult) facts() (out []doc.Fact) {
 			put("Success", doc.OrDash(s.SuccessShare, doc.Percent), "of sessions, at that load")
 		}
 	}
-	return out
+	return out.Facts
 }
 
 // provenance is where the sweep comes from.
 func (r *SweepResult) provenance() []doc.Group {
 	g := doc.Group{Title: "Sweep"}
-	for _, f := range []doc.Fact{{Label: "Command", Value: r.Command},
-		{Label: "Contract", Value: strings.Join(r.Contract, "; ")},
-		{Label: "Endpoints", Value: strings.Join(r.Endpoints, ", ")}, {Label: "Model", Value: r.Model},
-		{Label: "Server", Value: r.Server, Note: "its version"}, {Label: "Simulated", Value: r.Simulated},
-		{Label: "Workload", Value: r.Workload, Note: "digest of its rows"}, {Label: "Tier", Value: r.Tier},
-		{Label: "Arrivals", Value: r.Process}, {Label: "Seed", Value: r.Seed},
-		{Label: "Started", Value: r.Started}, {Label: "Reprise", Value: r.Version}} {
-		if f.Value != "" {
-			g.Facts = append(g.Facts, f)
-		}
+	for _, f := range [][3]string{{"Command", r.Command}, {"Contract", strings.Join(r.Contract, "; ")},
+		{"Endpoints", strings.Join(r.Endpoints, ", ")}, {"Model", r.Model}, {"Server", r.Server, "its version"},
+		{"Simulated", r.Simulated}, {"Workload", r.Workload, "digest of its rows"}, {"Tier", r.Tier},
+		{"Arrivals", r.Process}, {"Seed", r.Seed}, {"Started", r.Started}, {"Reprise", r.Version}} {
+		g.Add(f[0], f[1], f[2])
 	}
 	return []doc.Group{g}
 }
@@ -376,23 +370,18 @@ func (r *SweepResult) mainPlot() *doc.Plot {
 			out.Marks = append(out.Marks, limits...)
 		}
 	}
-	return drawn(&out)
+	return out.OrNil()
 }
 
-// drawn is a plot that has anything to show, else nil.
-func drawn(p *doc.Plot) *doc.Plot {
-	if !slices.ContainsFunc(p.Series, func(s doc.Series) bool { return len(s.X) > 0 }) {
-		return nil
-	}
-	return p
+// ofSessions is a figure of the sessions of a level.
+func ofSessions(get func(s *LevelSessions) *float64) func(l *Level) *float64 {
+	return func(l *Level) *float64 { return get(l.Sessions) }
 }
 
 // sessionPlot is the time of sessions over load, with the limits of the contract on it.
 func (r *SweepResult) sessionPlot() *doc.Plot {
 	levels := byLoad(r.Levels)
-	at := func(get func(s *LevelSessions) *float64) func(l *Level) *float64 {
-		return func(l *Level) *float64 { return get(l.Sessions) }
-	}
+	at := ofSessions
 	out := r.plot("Session time over load", "From the first due time to the last answer, of sessions that succeeded.",
 		"session time", "s", true,
 		series("p50", levels, at(func(s *LevelSessions) *float64 { return thousandth(s.Time.P50) })),
@@ -409,7 +398,7 @@ func (r *SweepResult) sessionPlot() *doc.Plot {
 			break
 		}
 	}
-	return drawn(&out)
+	return out.OrNil()
 }
 
 func (r *SweepResult) ttft() doc.Plot {
@@ -424,9 +413,7 @@ func (r *SweepResult) plots() []doc.Plot {
 	levels := r.Ladder()
 	var plots []doc.Plot
 	if r.bySession() {
-		of := func(get func(s *LevelSessions) *float64) func(l *Level) *float64 {
-			return func(l *Level) *float64 { return get(l.Sessions) }
-		}
+		of := ofSessions
 		plots = append(plots,
 			r.plot("Sessions", "That began and ended in the measured window.", "sessions per second", "", false,
 				series("began", levels, of(func(s *LevelSessions) *float64 { return s.BegunPerS })), series("ended",

@@ -228,11 +228,24 @@ func (r *SweepResult) Unjudged() *Level {
 // and the column at fault.
 func ReadSweep(name string, in io.Reader) (SweepResult, error) {
 	var r SweepResult
-	text, err := io.ReadAll(io.LimitReader(in, maxSweepText))
-	if err != nil {
+	if err := readResult(name, "the result of a sweep", in, sweepSchema, &r, &r.Schema); err != nil {
 		return r, err
 	}
-	if err := json.Unmarshal(text, &r); err != nil {
+	if r.Unit == "" { // of an earlier version
+		if r.Unit = unitRate; r.Closed {
+			r.Unit = unitInFlight
+		}
+	}
+	return r, nil
+}
+
+// readResult reads a result as JSON, which has the schema that is wanted in one of its fields.
+func readResult(name, what string, in io.Reader, want string, to any, schema *string) error {
+	text, err := io.ReadAll(io.LimitReader(in, maxSweepText))
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, to); err != nil {
 		at := int64(0)
 		if e, ok := errors.AsType[*json.SyntaxError](err); ok {
 			at = e.Offset
@@ -241,17 +254,12 @@ func ReadSweep(name string, in io.Reader) (SweepResult, error) {
 		}
 		before := text[:max(at-1, 0)]
 		line, column := bytes.Count(before, []byte("\n"))+1, len(before)-bytes.LastIndexByte(before, '\n')
-		return r, fmt.Errorf("%s:%d:%d: it is not the result of a sweep: %w", name, line, column, err)
+		return fmt.Errorf("%s:%d:%d: it is not %s: %w", name, line, column, what, err)
 	}
-	if r.Schema != sweepSchema {
-		return r, fmt.Errorf("%s:1:1: it is not the result of a sweep: its schema is not %s", name, sweepSchema)
+	if *schema != want {
+		return fmt.Errorf("%s:1:1: it is not %s: its schema is not %s", name, what, want)
 	}
-	if r.Unit == "" { // of an earlier version
-		if r.Unit = unitRate; r.Closed {
-			r.Unit = unitInFlight
-		}
-	}
-	return r, nil
+	return nil
 }
 
 // maxSweepText bounds what is read of a file: a level takes 4 kB.

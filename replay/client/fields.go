@@ -1,7 +1,6 @@
 package client
 
 import (
-	"context"
 	"net/http"
 	"net/url"
 	"slices"
@@ -75,7 +74,7 @@ func refusesFields(r *result.Result) bool {
 // replay can do without, or spells in another way, it is sent again without that, and so is
 // every request from then on to this API, see [HTTP.Adapted]. said is what the server says
 // about a refusal that stays.
-func (h *HTTP) probe(ctx context.Context, target int, api string,
+func (h *HTTP) probe(target int, api string,
 	send func() (result.Result, string, error)) (r result.Result, said string, err error) {
 	r, said, err = send()
 	if t := &h.targets[target]; err == nil && notThere(&r) && !t.given && h.setRoot(t, t.otherRoot()) {

@@ -158,7 +158,7 @@ func (h *HTTP) CalibrateTurn(ctx context.Context, word string) (overhead int, er
 // countPrompt sends the prompt in the scratch buffers and returns the server's count
 // of its tokens, or [ErrUncounted].
 func (h *HTTP) countPrompt(ctx context.Context, target int, api string) (int, error) {
-	r, said, err := h.probe(ctx, target, api, func() (result.Result, string, error) {
+	r, said, err := h.probe(target, api, func() (result.Result, string, error) {
 		return h.sendScratch(ctx, target, api)
 	})
 	if err != nil {

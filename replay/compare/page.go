@@ -222,9 +222,7 @@ func (c *Comparison) distributions() *doc.Plot {
 			s.Name = c.named(s.Name)
 			out.Series = append(out.Series, s)
 		}
-		if drawn := doc.Drawn(out); len(drawn) > 0 {
-			return &drawn[0]
-		}
+		return out.OrNil()
 	}
 	return nil
 }
@@ -310,11 +308,7 @@ func named(setting, value string) string {
 
 func (c *Comparison) about() []doc.Group {
 	g := doc.Group{Title: "Runs"}
-	fact := func(label, value, note string) {
-		if value != "" {
-			g.Facts = append(g.Facts, doc.Fact{Label: label, Value: value, Note: note})
-		}
-	}
+	fact := g.Add
 	for i := range c.Runs {
 		if r := &c.Runs[i]; r.Round == 1 {
 			fact(r.Arm, strings.TrimPrefix(strings.Join([]string{c.settings[r.Arm], r.Model}, ", "), ", "),

@@ -3,6 +3,7 @@ package compare
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -132,42 +133,29 @@ func runWarnings(arms []Arm) (out []report.Warning) {
 
 // orderWarnings checks when the runs began: alternating, and not the same run twice.
 func orderWarnings(a, b Arm) (out []report.Warning) {
-	var lastA, firstA, lastB, firstB time.Time
+	var began [2][]time.Time
 	for i := range a.Runs {
-		at, errA := time.Parse(time.RFC3339, a.Runs[i].Run.Started)
-		bt, errB := time.Parse(time.RFC3339, b.Runs[i].Run.Started)
-		if errA != nil || errB != nil {
-			return nil
+		for side, run := range []*result.Run{&a.Runs[i].Run, &b.Runs[i].Run} {
+			at, err := time.Parse(time.RFC3339, run.Started)
+			if err != nil {
+				return nil
+			}
+			began[side] = append(began[side], at)
 		}
-		if at.Equal(bt) && a.Runs[i].Run.TraceID == b.Runs[i].Run.TraceID {
+		if began[0][i].Equal(began[1][i]) && a.Runs[i].Run.TraceID == b.Runs[i].Run.TraceID {
 			return []report.Warning{{Code: warnSameRun,
 				Text: fmt.Sprintf("run %d of %s and of %s is one and the same", i+1, a.Name, b.Name)}}
 		}
-		if i == 0 {
-			firstA, lastA, firstB, lastB = at, at, bt, bt
-		}
-		firstA, lastA, firstB, lastB = earlier(firstA, at), later(lastA, at), earlier(firstB, bt), later(lastB, bt)
 	}
-	if len(a.Runs) > 1 && (lastA.Before(firstB) || lastB.Before(firstA)) {
+	before := func(a, b []time.Time) bool {
+		return slices.MaxFunc(a, time.Time.Compare).Before(slices.MinFunc(b, time.Time.Compare))
+	}
+	if len(a.Runs) > 1 && (before(began[0], began[1]) || before(began[1], began[0])) {
 		out = append(out, report.Warning{Code: warnOrder, Text: fmt.Sprintf(
 			"all runs of one of %s and %s came before all runs of the other: whatever changed meanwhile is in the "+
 				"difference; alternate them", a.Name, b.Name)})
 	}
 	return out
-}
-
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
-}
-
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
 }
 
 // resultWarnings says which figures rest on too little.

@@ -25,7 +25,7 @@ type view struct {
 // first token is the first event with generated content, it ends with its last,
 // and tokens are those of the server's usage. Requests without a token are
 // not streamed.
-func base(r *result.Result, v *view) bool {
+func base(r *result.Result, v *view) {
 	v.start, v.closed, v.in, v.out = *r.SentNS, *r.DoneNS, int64(report.InputTokens(r)), -1
 	if r.Output != nil {
 		v.out = int64(*r.Output)
@@ -40,7 +40,6 @@ func base(r *result.Result, v *view) bool {
 	}
 	v.latency = v.end - v.start
 	v.gaps = append(v.gaps, r.GapsNS...)
-	return true
 }
 
 // seeVLLM counts from the first event of any kind, a role-only one included,

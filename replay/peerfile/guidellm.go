@@ -126,9 +126,9 @@ func (r *run) addBenchmark(d *json.Decoder, key string, usage *bool) error {
 				if err := d.Decode(&g); err != nil {
 					return err
 				}
-				row, err := g.row(class)
-				if err != nil || row.SentNS == nil { // it never began
-					return err
+				row := g.row(class)
+				if row.SentNS == nil { // it never began
+					return nil
 				}
 				session, ok := conversations[g.Info.Conversation]
 				if !ok {
@@ -144,7 +144,7 @@ func (r *run) addBenchmark(d *json.Decoder, key string, usage *bool) error {
 	return skip(d)
 }
 
-func (g *generation) row(class string) (row result.Result, err error) {
+func (g *generation) row(class string) (row result.Result) {
 	row.Error = class
 	t := &g.Info.Timings
 	for _, instant := range []struct {
@@ -159,7 +159,7 @@ func (g *generation) row(class string) (row result.Result, err error) {
 		}
 	}
 	if row.SentNS == nil {
-		return row, nil
+		return row
 	}
 	row.DueNS = *row.SentNS
 	if t.Targeted != nil {
@@ -171,11 +171,11 @@ func (g *generation) row(class string) (row result.Result, err error) {
 	row.Input, row.Cached = g.Prompt, g.Cached
 	if class != "" {
 		row.FirstEventNS, row.FirstTokenNS, row.FirstContentNS, row.LastTokenNS, row.DoneNS = nil, nil, nil, nil, nil
-		return row, nil
+		return row
 	}
 	row.Output = g.Output
 	if g.Output != nil {
 		row.WantOutput = g.Output
 	}
-	return row, nil
+	return row
 }

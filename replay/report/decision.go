@@ -104,7 +104,7 @@ func DecisionRecord(runs []Named, d Decision) (*doc.Document, error) {
 		settings.Text = append(settings.Text, "The results do not say what differs between the runs.")
 	}
 	p.Sections = []doc.Section{{Title: "Rationale", Text: why}, costSection(runs, d), settings, overlayFigures(runs),
-		{Title: "Provenance", Tables: []doc.Table{{Head: head, Rows: provenance(runs, d)}}},
+		{Title: "Provenance", Tables: []doc.Table{provenance(runs, d)}},
 		{Title: "Distributions", Plots: plots}}
 	return p, nil
 }
@@ -249,26 +249,18 @@ func costSection(runs []Named, d Decision) doc.Section {
 
 // provenance tells runs and workloads apart, and puts side by side where the runs were
 // measured.
-func provenance(runs []Named, d Decision) (rows [][]string) {
-	put := func(at int, name, value string) {
-		row := slices.IndexFunc(rows, func(row []string) bool { return row[0] == name })
-		if row < 0 {
-			row = len(rows)
-			rows = append(rows, append([]string{name}, make([]string, len(runs))...))
-		}
-		rows[row][at+1] = value
-	}
+func provenance(runs []Named, d Decision) doc.Table {
+	var names []string
+	var of [][]doc.Fact
 	for i := range runs {
-		r := &runs[i].Run
+		r, g := &runs[i].Run, doc.Group{}
 		if i < len(d.Digests) {
-			put(i, "results", d.Digests[i])
+			g.Add("results", d.Digests[i], "")
 		}
-		put(i, "note", r.Note)
-		put(i, "workload", r.Workload)
-		put(i, "seed", r.Seed)
-		for _, f := range Made(runs[i].Summary) {
-			put(i, f.Label, f.Value)
+		for _, f := range [][2]string{{"note", r.Note}, {"workload", r.Workload}, {"seed", r.Seed}} {
+			g.Facts = append(g.Facts, doc.Fact{Label: f[0], Value: f[1]})
 		}
+		names, of = append(names, textpage.Plain(runs[i].Name)), append(of, append(g.Facts, Made(runs[i].Summary)...))
 	}
-	return rows
+	return SideBySide("setting", names, of)
 }

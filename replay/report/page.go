@@ -306,6 +306,23 @@ func Made(s Summary) []doc.Fact {
 	return out
 }
 
+// SideBySide is a table of the facts of several runs, with a row for each label and a column for each name. head
+// stands above the labels.
+func SideBySide(head string, names []string, of [][]doc.Fact) doc.Table {
+	t := doc.Table{Head: append([]string{head}, names...), Align: slices.Repeat([]doc.Align{doc.Left}, len(names)+1)}
+	for i, facts := range of {
+		for _, f := range facts {
+			row := slices.IndexFunc(t.Rows, func(row []string) bool { return row[0] == f.Label })
+			if row < 0 {
+				row = len(t.Rows)
+				t.Rows = append(t.Rows, append([]string{f.Label}, make([]string, len(names))...))
+			}
+			t.Rows[row][i+1] = f.Value
+		}
+	}
+	return t
+}
+
 func hardware(s *Summary) factGroup {
 	g := factGroup{doc.Group{Title: "Hardware"}}
 	where := s.Run.Environment

@@ -154,7 +154,7 @@ func (c *comparison) links() {
 		c.add(q.name, a, b, difference(a, b), built)
 	}
 	c.addKS("growth_ks", growth, built)
-	value := func(k *keptRows, blocks bool, v float64) *float64 {
+	value := func(blocks bool, v float64) *float64 {
 		if !blocks {
 			return nil
 		}
@@ -163,12 +163,12 @@ func (c *comparison) links() {
 	const what = "prefix blocks"
 	severalA, mostA := ref.fanOut()
 	severalB, mostB := cand.fanOut()
-	a := value(ref, c.ref.blocks, float64(severalA)/float64(ref.counted()))
-	b := value(cand, c.cand.blocks, float64(severalB)/float64(cand.counted()))
+	a := value(c.ref.blocks, float64(severalA)/float64(ref.counted()))
+	b := value(c.cand.blocks, float64(severalB)/float64(cand.counted()))
 	c.add("fanout", a, b, difference(a, b), what)
-	a, b = value(ref, c.ref.blocks, float64(mostA)), value(cand, c.cand.blocks, float64(mostB))
+	a, b = value(c.ref.blocks, float64(mostA)), value(c.cand.blocks, float64(mostB))
 	c.add("fanout_max", a, b, difference(a, b), what)
-	a, b = value(ref, c.ref.blocks, float64(ref.topBlock())), value(cand, c.cand.blocks, float64(cand.topBlock()))
+	a, b = value(c.ref.blocks, float64(ref.topBlock())), value(c.cand.blocks, float64(cand.topBlock()))
 	var d *float64
 	if a != nil && b != nil {
 		d = trace.Ptr(log2Ratio(*a, *b))

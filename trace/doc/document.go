@@ -40,6 +40,13 @@ type Group struct {
 	Facts []Fact
 }
 
+// Add adds a fact, unless its value is empty: what is not known is left out.
+func (g *Group) Add(label, value, note string) {
+	if value != "" {
+		g.Facts = append(g.Facts, Fact{Label: label, Value: value, Note: note})
+	}
+}
+
 // A Term is a definition. Whatever names it links to its place at the end of the
 // page and shows it to those who point at it.
 type Term struct{ Name, Unit, Text, Formula string }
@@ -330,6 +337,14 @@ func (p *Document) Plots() []*Plot {
 		}
 	}
 	return out
+}
+
+// OrNil is the plot as [Drawn] returns it, nil where it has no point.
+func (p Plot) OrNil() *Plot {
+	if drawn := Drawn(p); len(drawn) > 0 {
+		return &drawn[0]
+	}
+	return nil
 }
 
 // Drawn returns the plots that have a point, without the series that have none, and

@@ -23,7 +23,7 @@ func (h *sheet) breakers() doc.Section {
 	for i := range b.List {
 		one := &b.List[i]
 		t.Rows = append(t.Rows, []string{one.Span(), doc.Count(int64(one.Message)), one.Role,
-			short(strings.TrimSpace(one.Model+" "+one.Adapter), 48),
+			short(strings.TrimSpace(one.Model + " " + one.Adapter)),
 			doc.Count(one.Requests), doc.Count(one.Width), doc.Count(one.Lost),
 			doc.OrDash(share(one.Lost, b.PromptTokens), doc.Percent)})
 	}

@@ -39,7 +39,7 @@ type Categorizer struct {
 func NewCategorizer(blockSize int, counting bool) *Categorizer {
 	c := &Categorizer{size: blockSize}
 	if counting {
-		c.blocks.recent = newRecentMarks()
+		c.blocks.recent = &recentMarks{most: leastPages}
 	}
 	return c
 }
@@ -54,7 +54,10 @@ func (c *Categorizer) Category(r *trace.Request) string {
 	}
 	path := c.blocks.find(r.Blocks)
 	who := c.rule.Who(row, r.Session)
-	hit := leading(path)
+	hit := 0 // leading blocks that are known
+	for hit < len(path) && *path[hit] != 0 {
+		hit++
+	}
 	var use BlockUse
 	if hit > 0 {
 		use = c.users.Use(*path[hit-1], who)
@@ -227,12 +230,4 @@ func (m *blockMarks) find(blocks []uint64) []*uint32 {
 		m.path = append(m.path, &m.marks[id])
 	}
 	return m.path
-}
-
-// leading is how many leading blocks are known.
-func leading(path []*uint32) (hit int) {
-	for hit < len(path) && *path[hit] != 0 {
-		hit++
-	}
-	return hit
 }

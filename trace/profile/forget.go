@@ -14,10 +14,6 @@ const (
 	leastPages = 1 << 12 // 2 MiB
 )
 
-func newRecentMarks() *recentMarks {
-	return &recentMarks{most: leastPages}
-}
-
 // find appends the marks of blocks to a path.
 func (m *recentMarks) find(path []*uint32, blocks []uint64) []*uint32 {
 	var page *markPage

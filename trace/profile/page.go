@@ -92,10 +92,9 @@ func (h *sheet) lengthsTable() doc.Table {
 }
 
 // facts are what a reader looks for first. Unknown ones are left out.
-func (h *sheet) facts() (out []doc.Fact) {
-	put := func(label, value, note string) {
-		out = append(out, doc.Fact{Label: label, Value: value, Note: note})
-	}
+func (h *sheet) facts() []doc.Fact {
+	var out doc.Group
+	put := out.Add
 	if h.Input != nil {
 		put("Prompt tokens", compact(h.InputTotal), "")
 	}
@@ -147,14 +146,15 @@ func (h *sheet) facts() (out []doc.Fact) {
 	if len(shares) > 0 {
 		put("Categories", strings.Join(shares, ", "), "of requests")
 	}
-	return out
+	return out.Facts
 }
 
 // about is where the figures come from. Unknown facts are left out.
-func (h *sheet) about() (out []doc.Fact) {
+func (h *sheet) about() []doc.Fact {
+	var out doc.Group
 	put := func(known bool, label, value, note string) {
-		if known && value != "" {
-			out = append(out, doc.Fact{Label: label, Value: value, Note: note})
+		if known {
+			out.Add(label, value, note)
 		}
 	}
 	put(h.Failed > 0, "Rows", doc.Count(h.Rows), "of which "+doc.Count(h.Failed)+" failed")
@@ -168,5 +168,5 @@ func (h *sheet) about() (out []doc.Fact) {
 	put(true, "Tokenizer", h.Tokenizer, "")
 	put(true, "Source format", h.SourceFormat, "")
 	put(true, "Digest", h.Digest, "of the rows")
-	return out
+	return out.Facts
 }

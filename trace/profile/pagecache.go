@@ -67,7 +67,7 @@ func (h *sheet) cacheTable() doc.Section {
 	var section doc.Section
 	for _, r := range reuseSets(h.Summary) {
 		t := doc.Table{Caption: "Hit ratio of an LRU cache at round sizes, " + r.name}
-		gib := inMemory(r.LRUCurve)
+		gib := len(r.LRUCurve) > 0 && r.LRUCurve[0].CapacityGiB != nil
 		if gib {
 			t.Head = append(t.Head, "GiB")
 		}

@@ -300,7 +300,7 @@ func (h *sheet) groups() doc.Section {
 func (g *GroupedReuse) rows(kind string) (list []GroupReuse, requests, input, hit int64) {
 	list = slices.Clone(g.Groups)
 	for i := range list {
-		list[i].Name = short(list[i].Name, 48)
+		list[i].Name = short(list[i].Name)
 	}
 	if g.Rest != nil {
 		rest := *g.Rest
@@ -350,14 +350,14 @@ func groupTable(kind string, g *GroupedReuse, blocks bool) (t doc.Table, said st
 	if hit == 0 {
 		first := &g.Groups[0]
 		return t, fmt.Sprintf("Most requests, %s, are of %s %s (share, by %s).",
-			doc.Percent(ratio(first.Whole.Requests, requests)), kind, short(first.Name, 48), kind)
+			doc.Percent(ratio(first.Whole.Requests, requests)), kind, short(first.Name), kind)
 	}
 	most := slices.MaxFunc(g.Groups, func(a, b GroupReuse) int {
 		return cmp.Compare(a.Whole.HitTokens, b.Whole.HitTokens)
 	})
 	return t, fmt.Sprintf("%s %s brings the most reuse: %s of all hit tokens, with %s of the requests and %s of the "+
 		"prompt tokens (by %s).",
-		strings.ToUpper(kind[:1])+kind[1:], short(most.Name, 48), doc.Percent(ratio(most.Whole.HitTokens, hit)),
+		strings.ToUpper(kind[:1])+kind[1:], short(most.Name), doc.Percent(ratio(most.Whole.HitTokens, hit)),
 		doc.Percent(ratio(most.Whole.Requests, requests)), doc.Percent(ratio(most.Whole.InputTokens, input)), kind)
 }
 

@@ -92,8 +92,9 @@ func NewProfiler(meta trace.Meta, opts ProfilerOptions) *Profiler {
 		opts.ServerBlock = DefaultServerBlock
 	}
 	p := &Profiler{meta: meta, opts: opts, ranks: ranks{limit: exactRanks}, arrivals: newArrivals(),
-		sessions: newSessions(),
-		reuse:    NewReuse(meta.BlockSize, opts.ReuseOptions), server: NewServerReuse(opts.ServerBlock),
+		sessions: sessions{bound: exactSessions, ids: numbering{bound: exactSessions + 1},
+			gaps: distribution{limit: exactValues}},
+		reuse: NewReuse(meta.BlockSize, opts.ReuseOptions), server: NewServerReuse(opts.ServerBlock),
 		prefixes: newPrefixes(meta.BlockSize, cmp.Or(opts.bound, DefaultExactBlocks)), now: moment{warmUp: opts.WarmUp},
 		names: trace.AllCategories()}
 	p.routing, p.bad = fleet.New(fleet.Options{BlockSize: meta.BlockSize, ServerBlock: opts.ServerBlock,

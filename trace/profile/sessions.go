@@ -62,11 +62,6 @@ type sessionTurns struct {
 // exactSessions is how many sessions are kept apart, and sampleSessions how many of a sample.
 const exactSessions, sampleSessions = 1 << 22, 1 << 20
 
-func newSessions() sessions {
-	return sessions{bound: exactSessions, ids: numbering{bound: exactSessions + 1},
-		gaps: distribution{limit: exactValues}}
-}
-
 // add takes a request and returns the gap before it and how many such it stands for, unless
 // it is the first of its session or not in the sample. parent is the arrival of the request
 // that it builds on, where that is known, and otherwise negative.

@@ -42,10 +42,6 @@ func reuseSets(s *Summary) []namedReuse {
 	return sets
 }
 
-func inMemory(curve []CurvePoint) bool {
-	return len(curve) > 0 && curve[0].CapacityGiB != nil
-}
-
 // isRound tells whether v is 1, 2 or 5 times a power of 10.
 func isRound(v float64) bool {
 	for v >= 10 && math.Mod(v, 10) == 0 {
@@ -54,8 +50,9 @@ func isRound(v float64) bool {
 	return v == 1 || v == 2 || v == 5
 }
 
-// short cuts a name to n columns.
-func short(name string, n int) string {
+// short cuts a name to the width of a column.
+func short(name string) string {
+	const n = 48
 	if r := []rune(name); len(r) > n {
 		return string(r[:n-1]) + "…"
 	}
