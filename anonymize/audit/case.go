@@ -18,10 +18,9 @@ type Case struct {
 	Canaries []string     // planted in the source; one of digits alone is a number
 	Guesses  []string     // texts that somebody outside may know, such as a public system prompt
 
-	Paths    []string // of the inputs: findings do not name them, since a result may be published
-	Seed     uint64   // of what checks draw: victims, guesses, names
-	Version  string   // of the tool
-	SpillDir string   // for private files; os.TempDir when empty
+	Paths   []string // of the inputs: findings do not name them, since a result may be published
+	Seed    uint64   // of what checks draw
+	Version string   // of the tool
 
 	// Progress, when set, is called when a check begins.
 	Progress func(check string)
@@ -71,7 +70,7 @@ func (c *Case) importLog(ctx context.Context) (*trace.Trace, error) {
 	}
 	defer log.Close()
 
-	return trace.Private(c.SpillDir, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
+	return trace.Private("", func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
 		card, err := anonymize.Run(ctx, c.Log.Policy, log.Entries, dst)
 		if err != nil {
 			return trace.Meta{}, err

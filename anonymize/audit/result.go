@@ -32,7 +32,6 @@ type Finding struct {
 	Status  Status  `json:"status"`
 	Why     string  `json:"why"`
 	Figures Figures `json:"figures,omitempty"`
-	Seed    string  `json:"seed,omitempty"` // decimal, of what the check drew
 
 	broken bool // an error ended the check
 }

@@ -32,7 +32,7 @@ type vocabulary map[string]bool
 
 // newVocabulary takes the words of this tool's own lists, and those of the cards
 // that it writes: it makes one of each kind of a few rows made up.
-func newVocabulary(ctx context.Context, dir string) (vocabulary, error) {
+func newVocabulary(ctx context.Context) (vocabulary, error) {
 	v := vocabulary{}
 	v.add(ownWords)
 	for _, list := range [][]string{trace.AllCategories(), profile.Metrics(), token.Names(), token.TemplateNames()} {
@@ -44,7 +44,7 @@ func newVocabulary(ctx context.Context, dir string) (vocabulary, error) {
 	for _, one := range usage.EveryFinding.All() { // of counts in results that cannot be
 		v.add(one.Key())
 	}
-	cards, err := ownCards(ctx, dir)
+	cards, err := ownCards(ctx)
 	for _, c := range cards {
 		v.add(c)
 	}
@@ -75,7 +75,7 @@ func words(s string) func(yield func(string) bool) {
 }
 
 // ownCards makes a card of every kind that package anonymize writes.
-func ownCards(ctx context.Context, dir string) ([]string, error) {
+func ownCards(ctx context.Context) ([]string, error) {
 	var out []string
 	add := func(c anonymize.Card) error {
 		text, _, err := c.JSON()
@@ -86,7 +86,7 @@ func ownCards(ctx context.Context, dir string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	text := anonymize.Policy{Tier: anonymize.Internal, BlockSize: 16, Tokenizer: tok, SpillDir: dir, Workers: 1,
+	text := anonymize.Policy{Tier: anonymize.Internal, BlockSize: 16, Tokenizer: tok, Workers: 1,
 		Raw: io.Discard, KTemplate: 2, Confined: &anonymize.Confinement{Network: "seccomp", Files: "landlock abi",
 			CoreDumps: "off"}}
 	entries := &fewEntries{text: true}

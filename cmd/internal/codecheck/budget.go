@@ -16,7 +16,7 @@ import (
 // packages that only tests import, whose names end in test. They only sink: a commit that raises
 // one says why the code is worth more than what it adds to.
 var budgets = map[string]int{
-	"anonymize": 12_852,
+	"anonymize": 12_850,
 	"cmd":       28_205,
 	"datasets":  28_426,
 	"examples":  1_000,
