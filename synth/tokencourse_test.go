@@ -96,7 +96,7 @@ func TestCourseMovesWithBursts(t *testing.T) {
 				OutputTokens: &tokens, Blocks: []uint64{next, next + 1<<40}})
 		}
 	}
-	for burst := range uint64(8) {
+	for burst := range uint64(4) {
 		chats(100)
 		for i := range uint64(80) {
 			rows = append(rows, trace.Request{ArrivalNS: rows[len(rows)-1].ArrivalNS + 1e7, InputTokens: 1500,
@@ -122,7 +122,7 @@ func TestCourseMovesWithBursts(t *testing.T) {
 		}
 		return most
 	}
-	for seed := range uint64(4) {
+	for seed := range uint64(3) {
 		got := generated(t, fitted(t, rows, trace.Meta{BlockSize: 512}, 10, seed), Options{Seed: seed})
 		if a, b := most(rows), most(got); b > 1.3*a {
 			t.Errorf("seed %d: %d chats in a row have up to %.0f tokens, in the trace %.0f", seed, width, b, a)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"reprise/cmd/reprise/internal/cli"
@@ -122,6 +123,7 @@ func TestTokenizerOfModel(t *testing.T) {
 	doc := wordTokenizer(t, "the", "was", "from", "give", "look", "much")
 	writeFiles(t, map[string]string{cached: doc, filepath.Join(folder, "tokenizer.json"): doc})
 
+	var beside sync.WaitGroup
 	for _, c := range []struct {
 		model, flags string
 		taken        bool
@@ -138,17 +140,20 @@ func TestTokenizerOfModel(t *testing.T) {
 		server := httptest.NewServer(s.Handler())
 		defer server.Close()
 
-		line := "replay --input-tokens 40 --output-tokens 2 --requests 10 --concurrency 2 --url " + server.URL + " -o " +
-			filepath.Join(t.TempDir(), "r.parquet") + c.flags
-		_, errs, code := reprise(t, strings.Fields(line)...)
-		taken := strings.Contains(errs, "tokenizer.json, as the server has the model "+c.model)
-		if other := strings.Contains(errs, "name its tokenizer with --tokenizer"); taken != c.taken || other == c.taken {
-			t.Errorf("%s%s: code %d, taken %t\n%s", c.model, c.flags, code, taken, errs)
-		}
-		says, _, _ := reprise(t, strings.Fields("check --details --url "+server.URL+c.flags)...)
-		if strings.Contains(says, " tokens than ") == c.taken ||
-			strings.Contains(says, "counts as the server does") != c.taken {
-			t.Errorf("%s%s: check says\n%s", c.model, c.flags, says)
-		}
+		beside.Go(func() { // check waits
+			line := "replay --input-tokens 40 --output-tokens 2 --requests 10 --concurrency 2 --url " + server.URL + " -o " +
+				filepath.Join(t.TempDir(), "r.parquet") + c.flags
+			_, errs, code := reprise(t, strings.Fields(line)...)
+			taken := strings.Contains(errs, "tokenizer.json, as the server has the model "+c.model)
+			if other := strings.Contains(errs, "name its tokenizer with --tokenizer"); taken != c.taken || other == c.taken {
+				t.Errorf("%s%s: code %d, taken %t\n%s", c.model, c.flags, code, taken, errs)
+			}
+			says, _, _ := reprise(t, strings.Fields("check --details --url "+server.URL+c.flags)...)
+			if strings.Contains(says, " tokens than ") == c.taken ||
+				strings.Contains(says, "counts as the server does") != c.taken {
+				t.Errorf("%s%s: check says\n%s", c.model, c.flags, says)
+			}
+		})
 	}
+	beside.Wait()
 }

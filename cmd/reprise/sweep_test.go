@@ -45,7 +45,7 @@ func TestSweepOf70B(t *testing.T) {
 	if h.Load == nil || *h.Load < 20 || *h.Load >= 25 || !h.Sustained {
 		t.Errorf("highest: %+v", h)
 	}
-	bounded := sweepOf(t, cli.Good, preset, clause, "--rates=5,20,25", "--precision=25%", "--set", "level-budget=8000",
+	bounded := sweepOf(t, cli.Good, preset, clause, "--rates=5,20,25", "--precision=25%", "--set", "level-budget=2000",
 		"-o", "b")
 	if h := bounded.Highest; h.Low == nil || h.High == nil || *h.Low >= *h.High || *h.Load < .95**h.Low || *h.Load > *h.Low {
 		t.Errorf("highest, with bounds: %v of %v to %v", *h.Load, *h.Low, *h.High) // of what was offered at the lower one, so much came out

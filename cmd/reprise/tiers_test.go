@@ -73,7 +73,7 @@ func TestOutputsInheritTheTier(t *testing.T) {
 	for tier, note := range face {
 		in := tier + ".parquet"
 		profiled := must(t, "profile", in, "--histograms", "h.parquet", "--html", "p.html")
-		must(t, "synth", "fit", in, "-o", "m.parquet")
+		must(t, "synth", "fit", in, "--k-swap", "1", "-o", "m.parquet") // swaps take long, and have no say in tiers
 		must(t, "synth", "fit", "h.parquet", "-o", "hm.parquet")
 		must(t, "synth", "m.parquet", "-o", "w.parquet")
 		must(t, "synth", "hm.parquet", "-o", "hw.parquet")
@@ -235,7 +235,7 @@ func TestModesOfOutputs(t *testing.T) {
 		}
 	}
 	must(t, "slice", "house.parquet", "--end", "5m", "-o", "s.parquet")
-	must(t, "synth", "fit", "s.parquet", "-o", "m.parquet")
+	must(t, "synth", "fit", "s.parquet", "--k-swap", "1", "-o", "m.parquet")
 	must(t, "synth", "m.parquet", "-o", "w.parquet")
 	must(t, "export", "house.parquet", "--to", "mooncake", "-o", "x.parquet")
 	reprise(t, "simulate", "w.parquet", "-o", "r.parquet", "--preset", "l4-qwen2.5-0.5b", "--quiet")

@@ -254,48 +254,6 @@ func TestMergeIsTheWhole(t *testing.T) {
 	}
 }
 
-// The results of a real run, named by REPRISE_TEST_RESULTS, split into eight by session and
-// merged, give the report of the run to the last digit. Only the most requests in flight, which
-// the client counted and no row tells, is that of the rows.
-func TestMergeOfARealRun(t *testing.T) {
-	path := os.Getenv("REPRISE_TEST_RESULTS")
-	if path == "" {
-		t.Skip("REPRISE_TEST_RESULTS names no results file of a run against an engine")
-	}
-	f, err := result.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	var rows []result.Result
-	if err := trace.Each(f.Reader(), func(_ int64, r *result.Result) error { rows = append(rows, *r); return nil }); err != nil {
-		t.Fatal(err)
-	}
-	run := f.Run
-	want := summaryOf(t, path)
-	set, err := Open(split(t, run, rows, 8), false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer set.Close()
-	out := filepath.Join(t.TempDir(), "r.parquet")
-	if _, err := set.Merge(out); err != nil {
-		t.Fatal(err)
-	}
-	got := summaryOf(t, out)
-	byRows := counted(run, rows).MaxInFlight
-	t.Logf("%d rows, %d in flight by the rows and %d by the client's count", len(rows), byRows, run.MaxInFlight)
-	if got.Run.MaxInFlight != byRows {
-		t.Errorf("%d in flight, want %d", got.Run.MaxInFlight, byRows)
-	}
-	got.Run.MaxInFlight, got.InFlight.Max = want.Run.MaxInFlight, want.InFlight.Max
-	got.Run.Shards = nil
-	got.Verdict.Checks = slices.DeleteFunc(got.Verdict.Checks, func(c report.Check) bool { return c.Code == "shards_apart" })
-	if !reflect.DeepEqual(got, want) {
-		t.Error(difference(reflect.ValueOf(got), reflect.ValueOf(want), "summary"))
-	}
-}
-
 // What is no whole set is refused, each shard that is at fault by name.
 func TestRefusals(t *testing.T) {
 	run, rows := wholeRun(t, 1, 200)
