@@ -10,7 +10,6 @@ import (
 
 	"reprise/replay/host"
 	"reprise/replay/openai"
-	"reprise/replay/pace"
 	"reprise/replay/result"
 	"reprise/trace"
 )
@@ -98,39 +97,6 @@ func TestOverdue(t *testing.T) {
 		if got := l.overdue(time.Duration(now)); got != n {
 			t.Errorf("at %d: %d, want %d", now, got, n)
 		}
-	}
-}
-
-// BenchmarkProgress is what it costs to be watched: of a result with 200 gaps, of
-// a report each second, and of a request in the Runner with and without.
-func BenchmarkProgress(b *testing.B) {
-	r := result.Result{SentNS: trace.Ptr(int64(1)), FirstTokenNS: trace.Ptr(int64(5e7)), Output: trace.Ptr(int32(201))}
-	for i := range int64(200) {
-		r.GapsNS = append(r.GapsNS, 20e6+i*1e5)
-	}
-	b.Run("result", func(b *testing.B) {
-		m := newMeters()
-		b.ReportAllocs()
-		for b.Loop() {
-			m.add(&r)
-		}
-	})
-	b.Run("report", func(b *testing.B) {
-		m := newMeters()
-		for b.Loop() {
-			m.add(&r)
-			m.report(new(Progress))
-		}
-	})
-	for name, f := range map[string]func(Progress){"unwatched": nil, "watched": func(Progress) {}} {
-		b.Run(name, func(b *testing.B) {
-			rows := &trace.SliceReader[trace.Request]{Rows: make([]trace.Request, b.N)}
-			r := &Runner{Endpoint: instantly{}, Pacer: func(time.Time) (pace.Pacer, error) { return now{}, nil }, Options: Options{Progress: f}}
-			var out discard
-			if _, err := r.Run(b.Context(), rows, &out); err != nil || out.n != b.N {
-				b.Fatal(err)
-			}
-		})
 	}
 }
 

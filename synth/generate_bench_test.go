@@ -1,7 +1,6 @@
 package synth
 
 import (
-	"io"
 	"testing"
 
 	"reprise/trace"
@@ -29,34 +28,4 @@ func BenchmarkGenerate(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(b.N)*n/b.Elapsed().Seconds(), "requests/s")
-}
-
-// BenchmarkWorkloadRead makes the rows of what was placed.
-func BenchmarkWorkloadRead(b *testing.B) {
-	m := fitted(b, mooncake(b), trace.Meta{BlockSize: 512}, 10, 1)
-	const n = 100_000
-	w, err := m.Generate(b.Context(), Options{Requests: n})
-	if err != nil {
-		b.Fatal(err)
-	}
-	batch := make([]trace.Request, 512)
-	for b.Loop() {
-		for r := w.Reader(); ; {
-			if _, err := r.Read(batch); err == io.EOF {
-				break
-			}
-		}
-	}
-	b.ReportMetric(float64(b.N)*n/b.Elapsed().Seconds(), "requests/s")
-}
-
-// BenchmarkGenerateCells places the requests of a model of histograms.
-func BenchmarkGenerateCells(b *testing.B) {
-	m := cellModels(b)["histograms"]
-	for b.Loop() {
-		if _, err := m.Generate(b.Context(), Options{Seed: 1}); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.ReportMetric(float64(m.Requests()*b.N)/b.Elapsed().Seconds(), "requests/s")
 }

@@ -325,22 +325,3 @@ func TestMirrorMooncake(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkMirror(b *testing.B) {
-	rows := chains(2000)
-	n, err := Count(cloned(rows))
-	if err != nil {
-		b.Fatal(err)
-	}
-	ids := len(idsOf(rows, "block"))
-	m := NewMirror(1, n)
-	for b.Loop() {
-		// Renaming in place again is as good a case as any: images are ids.
-		for i := range rows {
-			if !m.rename(&rows[i]) {
-				b.Fatal("an id beyond those counted")
-			}
-		}
-	}
-	b.ReportMetric(float64(b.N)*float64(ids)/b.Elapsed().Seconds()/1e6, "Mids/s")
-}

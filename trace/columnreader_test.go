@@ -313,10 +313,3 @@ func BenchmarkRead(b *testing.B) {
 		return trace.NewRowsReader[trace.Request](bytes.NewReader(file), int64(len(file)))
 	})
 }
-
-// The library's reader of rows, to compare with.
-func BenchmarkReadByRows(b *testing.B) {
-	benchmarkRows(b, func(file []byte) (trace.Reader[trace.Request], error) {
-		return parquet.NewGenericReader[trace.Request](bytes.NewReader(file)), nil
-	})
-}

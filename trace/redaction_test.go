@@ -42,14 +42,3 @@ func TestRedacted(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkRedacted(b *testing.B) {
-	for name, s := range map[string]string{"Long": strings.Repeat("A long line of prose. ", 1000), "Short": "What is the capital of France?", "Marker": "[REDACTED]"} {
-		b.Run(name, func(b *testing.B) {
-			text := NewText(s)
-			for b.Loop() {
-				text.Redacted()
-			}
-		})
-	}
-}

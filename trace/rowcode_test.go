@@ -60,20 +60,3 @@ func FuzzRowCode(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkSorter(b *testing.B) {
-	row := []Request{{InputTokens: 12_000, Model: "m", Kind: "chat", Status: StatusOK, Blocks: make([]uint64, 24)}}
-	b.SetBytes(24 * 8)
-	b.ReportAllocs()
-	s := NewSorter(b.TempDir())
-	defer s.Close()
-	for b.Loop() {
-		row[0].ArrivalNS++
-		for i := range row[0].Blocks {
-			row[0].Blocks[i] += 24
-		}
-		if _, err := s.Write(row); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

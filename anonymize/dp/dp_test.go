@@ -236,20 +236,6 @@ func TestScales(t *testing.T) {
 	}
 }
 
-func BenchmarkLaplace(b *testing.B) {
-	n := NewNoise()
-	for b.Loop() {
-		n.Laplace(40 * Denominator)
-	}
-}
-
-func BenchmarkGaussian(b *testing.B) {
-	n := NewNoise()
-	for b.Loop() {
-		n.Gaussian(1600 * Denominator)
-	}
-}
-
 // Noise comes from the system: no two sources draw the same.
 func TestNoiseIsFresh(t *testing.T) {
 	var drawn [2][8]int64

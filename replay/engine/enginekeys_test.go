@@ -46,23 +46,3 @@ func TestBlockKeysAreAMap(t *testing.T) {
 		}
 	}
 }
-
-// A prompt of many blocks, of which most are new and some known, comes and goes.
-func BenchmarkBlockPool(b *testing.B) {
-	p := newPool(65_536, 16)
-	held := make([][]int32, 16)
-	b.ReportAllocs()
-	for i := range b.N {
-		job := Job{ID: int64(i), Prompt: 12_000, BlockSize: 512}
-		for k := range 24 {
-			job.Blocks = append(job.Blocks, uint64(i*24+k))
-		}
-		at := i % len(held)
-		p.release(held[at])
-		held[at] = held[at][:0]
-		for k := range 12_000 / 16 {
-			p.allocate()
-			held[at] = append(held[at], p.publish(job.blockKey(k, 16)))
-		}
-	}
-}

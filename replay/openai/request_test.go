@@ -7,7 +7,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -404,36 +403,6 @@ func BenchmarkAppendRequest(b *testing.B) {
 		b.SetBytes(int64(len(text)))
 		for b.Loop() {
 			json.Marshal(map[string]any{"messages": []map[string]string{{"role": "user", "content": text}}})
-		}
-	})
-}
-
-func BenchmarkDecodeRequest(b *testing.B) {
-	for name, req := range map[string]*Request{
-		"text-500KB": {Model: "m", Messages: []Message{{Role: "user", Content: largePrompt}}},
-		"ids-100k":   {Model: "m", PromptIDs: slices.Repeat([]uint32{12345}, 100_000)},
-	} {
-		b.Run(name, func(b *testing.B) {
-			body := AppendRequest(nil, req)
-			b.SetBytes(int64(len(body)))
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := DecodeRequest(bytes.NewReader(body), 1<<30); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-	b.Run("text-500KB-encoding/json", func(b *testing.B) {
-		body := AppendRequest(nil, &Request{Model: "m", Messages: []Message{{Role: "user", Content: largePrompt}}})
-		b.SetBytes(int64(len(body)))
-		for b.Loop() {
-			var fields map[string]json.RawMessage
-			var messages []struct{ Role, Content json.RawMessage }
-			var text string
-			if json.Unmarshal(body, &fields) != nil || json.Unmarshal(fields["messages"], &messages) != nil || json.Unmarshal(messages[0].Content, &text) != nil {
-				b.Fatal("bad body")
-			}
 		}
 	})
 }

@@ -98,14 +98,3 @@ func TestFramingRoundTrip(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
-
-func BenchmarkAppendChunk(b *testing.B) {
-	word := " benchmark"
-	c := &Chunk{ID: "chatcmpl-8f5a3d0f6e0b4c1c9d6e2a7b5c4d3e2f", Object: ObjectChatChunk, Created: 1767225600, Model: "m",
-		Choices: []Choice{{Delta: &Delta{Content: &word}}}}
-	var dst []byte
-	b.ReportAllocs()
-	for b.Loop() {
-		dst = Framing{}.AppendChunk(dst[:0], c)
-	}
-}

@@ -3,7 +3,6 @@ package prompt
 import (
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"testing"
 
 	"reprise/trace"
@@ -27,21 +26,6 @@ func BenchmarkPrompt(b *testing.B) {
 		var buf []byte
 		return func() (err error) {
 			buf, err = p.Prompt(r, buf[:0])
-			return err
-		}
-	})
-}
-
-// BenchmarkVerify makes prompts as text and as ids, encodes the text and
-// compares.
-func BenchmarkVerify(b *testing.B) {
-	benchmark(b, func(p *Prompter, e *token.Encoding, r *trace.Request) func() error {
-		rows := []trace.Request{*r}
-		return func() error {
-			v, err := verify(&trace.SliceReader[trace.Request]{Rows: rows}, p, e)
-			if v.Mismatches > 0 {
-				b.Error("a prompt is not exact")
-			}
 			return err
 		}
 	})
@@ -81,27 +65,4 @@ func benchTails(size int) *Tails {
 		found[i] = completion{sample.Mix64(uint64(i)) >> 34, newTail(uint64(i), 3)}
 	}
 	return newTails(size, found)
-}
-
-func BenchmarkReadTails(b *testing.B) {
-	rows := conversations(rand.New(rand.NewPCG(1, 1)), 20_000, 16)
-	blocks := 0
-	for _, r := range rows {
-		blocks += len(r.Blocks)
-	}
-	for b.Loop() {
-		readTails(b, rows, 16)
-	}
-	b.ReportMetric(float64(b.N)*float64(blocks)/b.Elapsed().Seconds()/1e6, "Mids/s")
-}
-
-func BenchmarkReadCorpus(b *testing.B) {
-	e := mustEncoding(b, "o200k_base")
-	text := strings.Repeat(sampleText(b), 100)
-	b.SetBytes(int64(len(text)))
-	for b.Loop() {
-		if _, _, err := ReadCorpus(e, strings.NewReader(text)); err != nil {
-			b.Fatal(err)
-		}
-	}
 }

@@ -351,14 +351,3 @@ func FuzzParseDist(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkDraw(b *testing.B) {
-	for _, spec := range []string{"exponential:4s", "lognormal:4s,1.2", "gamma:4s,1.2", "weibull:4s,1.2", "normal:4s,0.5", "pareto:1s,1m,alpha=1.2", "zipf:1s,1m,s=1.2"} {
-		d := distOf(b, spec, 1)
-		b.Run(spec, func(b *testing.B) {
-			for b.Loop() {
-				d.Draw()
-			}
-		})
-	}
-}

@@ -122,23 +122,3 @@ func FuzzNewCascade(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkFitCascade(b *testing.B) {
-	times, span := poissonTimes(b, "gamma:1000,3", 1_000_000)
-	b.ReportAllocs()
-	for b.Loop() {
-		fitted(b, times, span)
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(times)), "ns/arrival")
-}
-
-func BenchmarkCascadeTimes(b *testing.B) {
-	times, span := poissonTimes(b, "gamma:1000,3", 1_000_000)
-	c := fitted(b, times, span)
-	r := Stream(1, "c")
-	b.ReportAllocs()
-	for b.Loop() {
-		timesOf(c, r, len(times), span)
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(times)), "ns/arrival")
-}

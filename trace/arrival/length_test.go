@@ -203,14 +203,3 @@ func FuzzParseLength(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkLength(b *testing.B) {
-	for _, spec := range []string{"uniform:1..4000", "lognormal:500,sigma=0.8,50..4000", "zipf:1..4000,s=1.2", "histogram:1=2,100-199=6"} {
-		l := lengthOf(b, spec, 1)
-		b.Run(spec, func(b *testing.B) {
-			for b.Loop() {
-				l.Draw()
-			}
-		})
-	}
-}

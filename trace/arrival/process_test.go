@@ -193,14 +193,3 @@ func TestClocksIntegrate(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkProcess(b *testing.B) {
-	for _, spec := range []string{"poisson:2", "weibull:2,cv=2", "ramp:1-10,60s", "diurnal:2,peak=6,period=24h", "spikes:2,to=20,every=5m,for=10s", "onoff:10,on=5s,off=20s,cv=2"} {
-		p := processOf(b, spec, 1)
-		b.Run(spec, func(b *testing.B) {
-			for b.Loop() {
-				p.Next()
-			}
-		})
-	}
-}

@@ -98,10 +98,3 @@ func BenchmarkCutter(b *testing.B) {
 		})
 	}
 }
-
-func BenchmarkClone(b *testing.B) {
-	h := newTest(b, 16)
-	for b.Loop() {
-		h.Clone()
-	}
-}

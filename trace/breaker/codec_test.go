@@ -201,32 +201,3 @@ func ExampleFinder() {
 	// Output:
 	// message 0 (system): 9 requests part at token 2 for 1 token; 13500 of 155300 prompt tokens are lost
 }
-
-// BenchmarkFinder takes prompts of 1,500 tokens: chats of one template
-// without a breaker, and the same with a date in it that is always new.
-func BenchmarkFinder(b *testing.B) {
-	for name, dated := range map[string]bool{"clean": false, "dated": true} {
-		b.Run(name, func(b *testing.B) {
-			p := newPlanted(9)
-			head, rest := p.text(40), p.text(1260)
-			var prompts []breaker.Prompt
-			for i := range 2000 {
-				date := head[:2]
-				if dated {
-					date = p.text(2)
-				}
-				prompt := appendPrompt(nil, trace.System, append(append(append([]uint32{}, head...), date...), rest...))
-				prompt = appendPrompt(prompt, trace.User, p.text(200))
-				prompts = append(prompts, breaker.Prompt{Tokens: prompt, Length: 1502, Source: int64(i)})
-			}
-			b.SetBytes(1502)
-			b.ReportAllocs()
-			for i := 0; b.Loop(); i++ {
-				if i%len(prompts) == 0 {
-					p.find = breaker.NewFinder()
-				}
-				p.find.Add(&prompts[i%len(prompts)])
-			}
-		})
-	}
-}

@@ -97,10 +97,3 @@ func TestLTTBKeepsPeak(t *testing.T) {
 		t.Error("the one peak is lost")
 	}
 }
-
-func BenchmarkLTTB(b *testing.B) {
-	x, y := wave(rand.New(rand.NewPCG(1, 1)), 1_000_000)
-	for b.Loop() {
-		lttb(x, y, maxPoints)
-	}
-}

@@ -155,15 +155,6 @@ func TestShares(t *testing.T) {
 	}
 }
 
-func BenchmarkQuantile(b *testing.B) {
-	values := exponentials(1, 50_000, 1)
-	for b.Loop() {
-		var r Runs
-		r.Add(values)
-		r.Quantile(.99, .95)
-	}
-}
-
 // A run may hold few states of what its values depend on: here it is 25 times as long as its slow
 // part remembers. 92 to 98 of 100 intervals hold the truth even so, and nine of ten runs have one.
 func TestIntervalsOfSlowRuns(t *testing.T) {

@@ -103,12 +103,3 @@ func TestStreamsOfASeedDiffer(t *testing.T) {
 		t.Errorf("%d different keys, want 6000", len(seen))
 	}
 }
-
-func BenchmarkPermutation(b *testing.B) {
-	p := NewPermutation(1, 7294*7294*7294)
-	x := uint64(0)
-	for b.Loop() {
-		x = p.At(x)
-	}
-	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds()/1e6, "Mids/s")
-}

@@ -2,7 +2,6 @@ package token
 
 import (
 	"runtime"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -68,21 +67,6 @@ func benchmarkAppend(b *testing.B, e *Encoding, text string) {
 		dst = e.Append(dst[:0], text)
 	}
 	b.ReportMetric(float64(len(dst))*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mtok/s")
-}
-
-// BenchmarkMerge has no piece in the vocabulary nor the cache: every one is merged anew.
-func BenchmarkMerge(b *testing.B) {
-	for _, size := range []int{8, 16, 64, 100_000} {
-		b.Run(strconv.Itoa(size), func(b *testing.B) {
-			e, st := mustOpen(b, "o200k_base"), new(state)
-			p := strings.Repeat("etaoinshrdlucmfw", size/16+1)[:size]
-			var dst []uint32
-			b.SetBytes(int64(size))
-			for b.Loop() {
-				dst = st.merge(dst[:0], e.vocab, p)
-			}
-		})
-	}
 }
 
 // BenchmarkOracle is the library on the same texts, to compare within one run.

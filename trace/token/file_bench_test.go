@@ -40,24 +40,3 @@ func BenchmarkAppendFile(b *testing.B) {
 		}
 	}
 }
-
-func BenchmarkOpenFile(b *testing.B) {
-	files, _ := filepath.Glob(filepath.Join(os.Getenv("REPRISE_TEST_TOKENIZERS"), "*", fileName))
-	for _, file := range files {
-		b.Run(filepath.Base(filepath.Dir(file)), func(b *testing.B) {
-			before := heapInUse()
-			e, err := openFile(file)
-			if err != nil {
-				b.Fatal(err)
-			}
-			retained := heapInUse() - before
-			for b.Loop() {
-				if _, err := openFile(file); err != nil {
-					b.Fatal(err)
-				}
-			}
-			b.ReportMetric(float64(retained), "retained-B")
-			_ = e.Name()
-		})
-	}
-}

@@ -1,11 +1,8 @@
 package token
 
 import (
-	"io/fs"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -61,32 +58,4 @@ func TestOracleFuzzed(t *testing.T) {
 			return
 		}
 	}
-}
-
-// C source, where a compiler's headers are installed.
-func TestOracleCSource(t *testing.T) {
-	longtest.Skip(t)
-	var files []string
-	filepath.WalkDir("/usr/include", func(path string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && strings.HasSuffix(path, ".h") {
-			files = append(files, path)
-		}
-		return nil
-	})
-	if len(files) == 0 {
-		t.Skip("no C headers are installed here")
-	}
-	slices.Sort(files)
-	read := 0
-	for i := 0; i < len(files) && read < 2<<20; i += max(1, len(files)/200) {
-		b, err := os.ReadFile(files[i])
-		if err != nil || len(b) > 100_000 {
-			continue
-		}
-		read += len(b)
-		for _, name := range []string{"cl100k_base", "o200k_base"} {
-			checkOracle(t, name, string(b))
-		}
-	}
-	t.Logf("%d bytes of C", read)
 }

@@ -195,17 +195,3 @@ func BenchmarkRender(b *testing.B) {
 		bench(name+"/jinja", restatedFile(b, name))
 	}
 }
-
-// BenchmarkEncodePrompt encodes what BenchmarkRender renders.
-func BenchmarkEncodePrompt(b *testing.B) {
-	tok := mustOpen(b, "o200k_base")
-	pieces, err := mustTemplate(b, "qwen3").Renderer(tok).Render(benchChat(20))
-	if err != nil {
-		b.Fatal(err)
-	}
-	var dst []uint32
-	b.SetBytes(int64(len(textOf(pieces))))
-	for b.Loop() {
-		dst = AppendPieces(dst[:0], tok, pieces, true)
-	}
-}
