@@ -175,38 +175,6 @@ func TestSimulateRefusals(t *testing.T) {
 	}
 }
 
-// An hour of the conversation trace, 145 M prompt tokens in blocks of 16 and
-// 4.1 M output tokens, on an engine that it keeps busy.
-func BenchmarkSimulateMooncake(b *testing.B) {
-	path := mooncakeTrace(b)
-	for b.Loop() {
-		must(b, "simulate", path, "--costs", "step=5ms,kv-token=10ns,prefill-token=25us", "--kv-tokens", "5000000", "--quiet")
-	}
-}
-
-// The same hour over eight replicas; the first third of it, some 4,000 requests, with results and their
-// report, and as many of a chat.
-func BenchmarkSimulateReplicas(b *testing.B) {
-	path := mooncakeTrace(b)
-	for b.Loop() {
-		must(b, "simulate", path, "--preset", "l4-qwen2.5-0.5b", "--replicas", "8", "--quiet")
-	}
-}
-
-func BenchmarkSimulateReport(b *testing.B) {
-	hour := mooncakeTrace(b)
-	b.Chdir(b.TempDir())
-	must(b, "slice", hour, "--end", "1200s", "-o", "hour.parquet")
-	must(b, "synth", "chat", "-n", "4000", "-o", "chat.parquet")
-	for _, name := range []string{"hour", "chat"} {
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				must(b, "simulate", name+".parquet", "--preset", "l4-qwen2.5-0.5b", "-o", "r.parquet", "--overwrite", "--quiet")
-			}
-		})
-	}
-}
-
 // A preset can be looked up with its errors, and changed.
 func TestSimulatePresets(t *testing.T) {
 	long(t)
