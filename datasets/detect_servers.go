@@ -32,6 +32,22 @@ var serverLogs = []struct {
 	{"uvicorn", regexp.MustCompile(`^INFO: +[\d.]+:\d+ - "[A-Z]+ /\S* HTTP/1\.\d" \d{3}`), ""},
 }
 
+// otherTexts are texts that a command makes JSON of, by their first line.
+var otherTexts = []struct {
+	line *regexp.Regexp
+	says string
+}{
+	{regexp.MustCompile(`^[^{}\[]+\{\s*$`), "its JSON goes over several lines behind a logger's prefix: take the " +
+		`prefixes off, with sed -n '/^[^[:space:]].*{$/,/^}/{s/^[^[:space:]].*{$/{/;p;}', or let the logger write ` +
+		"each object in one line"},
+	{regexp.MustCompile(`^[^{}]*\{'[^']*': `), "its lines are Python dicts, which are not JSON: make JSON of them, with " +
+		"python3 -c 'import ast, json, sys; [print(json.dumps(ast.literal_eval(l[l.index(\"{\"):]))) for l in " +
+		"sys.stdin if \"{\" in l]', or let the program write json.dumps of them"},
+	{regexp.MustCompile(`^(?:\[?[^{"\[\]].*\s)?(?:[A-Za-z_][\w.-]*=(?:"[^"]*"|[^\s",;]+)\s*){3}`), "its lines are logfmt " +
+		"(key=value): make JSON of them, with python3 -c 'import json, shlex, sys; [print(json.dumps(dict(w.split(" +
+		"\"=\", 1) for w in shlex.split(l) if \"=\" in w))) for l in sys.stdin]', or let the program write JSON"},
+}
+
 // notRequests says what a text is that has no records: the log of which server, and how its
 // requests can be had. It is empty for what may be CSV.
 func notRequests(head []byte) string {
@@ -47,7 +63,13 @@ func notRequests(head []byte) string {
 			return says + "put reprise record in front of it"
 		}
 	}
-	if lines := record.HeadLines(head); len(lines) > 0 && !bytes.ContainsAny(lines[0], ",;\t") {
+	lines := record.HeadLines(head)
+	for _, kind := range otherTexts {
+		if len(lines) > 0 && kind.line.Match(lines[0]) {
+			return kind.says
+		}
+	}
+	if len(lines) > 0 && !bytes.ContainsAny(lines[0], ",;\t") {
 		for _, line := range lines[:min(len(lines), 20)] {
 			if !logLine.Match(line) {
 				return ""

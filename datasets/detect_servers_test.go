@@ -21,6 +21,11 @@ func TestLogsWithoutRequests(t *testing.T) {
 		"2026-01-02 03:04:05 one\n2026-01-02 03:04:06 two\n":                                                                                        "text log of a program",
 		"2026-01-02T03:04:05Z stderr F [2026-01-02 03:04:46] Decode batch, #running-req: 1\n":                                                       "(SGLang)",
 		`{"log":"INFO 01-02 03:04:05 [loggers.py:122] Engine 000: Avg prompt throughput\n","stream":"stderr","time":"2026-01-02T03:04:05Z"}` + "\n": "(vLLM)",
+		"2026-01-02 03:04:05,250 INFO app: {\n  \"prompt_tokens\": 5\n}\n":                                                                          "behind a logger's prefix",
+		"INFO:app:{'ts': '2026-01-02 03:04:05', 'prompt_tokens': 5}\n{'a': 1}\n":                                                                    "Python dicts",
+		"{'ts': '2026-01-02 03:04:05', 'prompt_tokens': 5}\n":                                                                                       "Python dicts",
+		"time=2026-01-02T03:04:05Z msg=\"done, x\" prompt_tokens=100\n":                                                                             "logfmt",
+		"2026-01-02 03:04:05,250 INFO done prompt_tokens=100 output_tokens=5 model=m\n":                                                             "logfmt",
 	} {
 		_, _, err := read(strings.NewReader(in), Options{})
 		found, _ := Inspect([]File{{Name: "log", Open: textFiles(in)[0].Open}}, Options{})

@@ -135,6 +135,15 @@ failed:
 		t.Errorf("the first is %v", first)
 	}
 	wantNote(t, info, "answers of our own cache were left out: 1")
+
+	// The length of a call is taken off a time that is a number too.
+	for _, ms := range []string{"1767323047000", "1767323047.0", "1767323047000000000"} {
+		entries, _, err := read(strings.NewReader(strings.NewReplacer(`"2026-01-02T03:04:07Z"`, ms,
+			`"2026-01-02T03:04:09Z"`, strings.Replace(ms, "47", "49", 1)).Replace(log)), Options{Own: own})
+		if err != nil || len(entries) != 2 || !entries[0].Time.Equal(first.Time) || !entries[1].Time.Equal(first.Time.Add(3*time.Second)) {
+			t.Errorf("%s: %v, %v", ms, entries, err)
+		}
+	}
 }
 
 // A record without a target that all have is at fault where it stands, whatever it is written in, and counts that no

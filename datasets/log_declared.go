@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"encoding/base64"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -405,14 +406,21 @@ func (d declaredFormat) text(v row.View) {
 func (d declaredFormat) arrival(v row.View) {
 	end, path, ok := findTime(v, d.fields["time"])
 	st, isStamp := stamp.ReadISO(row.Plain(end))
-	if !ok || !isStamp || st.Style == stamp.Numeric || st.Time.IsZero() {
+	unit := cmp.Or(d.unit, stamp.EpochUnit(st.Whole))
+	if !ok || !isStamp || st.Style == stamp.Numeric && unit == 0 || st.Style != stamp.Numeric && st.Time.IsZero() {
 		return
 	}
-	for name, unit := range map[string]time.Duration{"e2e_ms": time.Millisecond, "e2e_s": time.Second} {
+	for name, of := range map[string]time.Duration{"e2e_ms": time.Millisecond, "e2e_s": time.Second} {
 		b := &builder{}
-		if length, _, ok := row.Find(v, d.fields[name]); ok &&
-			durationTo(unit, func(b *builder) **time.Duration { return &b.Entry.E2E })(b, length) == "" {
-			v.Put("made_time", st.Time.Add(-*b.Entry.E2E).Format("2006-01-02T15:04:05.999999999Z07:00"), path)
+		length, _, ok := row.Find(v, d.fields[name])
+		if !ok || durationTo(of, func(b *builder) **time.Duration { return &b.Entry.E2E })(b, length) != "" {
+			continue
 		}
+		if st.Style == stamp.Numeric { // in its own unit, as the others are
+			at := time.Duration(st.Whole)*unit + time.Duration(st.Nano)/(time.Second/unit) - *b.Entry.E2E
+			v.Put("made_time", row.Number(fmt.Sprintf("%d.%09d", at/unit, at%unit*(time.Second/unit))), path)
+			continue
+		}
+		v.Put("made_time", st.Time.Add(-*b.Entry.E2E).Format("2006-01-02T15:04:05.999999999Z07:00"), path)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 // codeOfFormats is the code of formats that need more than a mapping, by name.
 var codeOfFormats = map[string]formatCode{
+	"agent-otel": {show: spanAttributes},
 	"aibrix": {
 		made: map[string]string{"time_of_all": "timestamp"},
 		show: func(v row.View) {

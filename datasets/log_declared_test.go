@@ -25,6 +25,7 @@ func TestDeclaredExamples(t *testing.T) {
 	const at = "490923h4m5"
 	want := map[string]string{
 		"api-log":          at + `s model=m in=120 out=5 cached=100 max=100 e2e=1.9s user:"Hello" reply="Hi" chat stop`,
+		"agent-otel":       at + ".1s session=s model=claude-m in=900 out=40 cached=640 e2e=1.9s",
 		"aibrix":           `21ms session=s1 in=909 out=22 user:"Hello" completion`,
 		"sglang":           at + `.1s in=900 out=40 cached=640 e2e=1.9s user:"Hello" reply="Hi" max=100 completion stop`,
 		"langsmith":        at + ".1s session=t1 in=900 out=40 ttft=500ms e2e=1.9s",

@@ -288,11 +288,16 @@ func (s *Source) verdict(limit float64, whole bool) error {
 		First: s.info.FirstBad}
 }
 
+const noteWithoutJSON = "lines without JSON, between those that have some, were left out"
+
 // Close closes the file that is being read, if OpenFiles opened it. It need not
 // be called at the end of the source.
 func (s *Source) Close() error {
 	if s.closer == nil {
 		return nil
+	}
+	if log, ok := s.closer.(interface{ WithoutJSON() int64 }); ok && log.WithoutJSON() > 0 {
+		s.notes.Add(noteWithoutJSON, log.WithoutJSON())
 	}
 	err := s.closer.Close()
 	s.closer = nil

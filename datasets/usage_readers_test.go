@@ -107,6 +107,13 @@ var usageCarriers = map[string]usageCarrier{
 	}},
 
 	// Formats that spell each count themselves.
+	"agent-otel": {columns: func(u usageColumns) string {
+		return fmt.Sprintf(`{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"timeUnixNano":"1767323047000000000","attributes":[`+
+			`{"key":"event.name","value":{"stringValue":"gemini_cli.api_response"}},{"key":"input_token_count","value":{"intValue":"%d"}},`+
+			`{"key":"cached_content_token_count","value":{"intValue":"%d"}},{"key":"output_token_count","value":{"intValue":"%d"}},`+
+			`{"key":"thoughts_token_count","value":{"intValue":"%d"}},{"key":"total_token_count","value":{"intValue":"%d"}}]}]}]}]}`,
+			u.prompt, u.cached, u.answer, u.reasoning, u.total)
+	}},
 	"braintrust": {beside: true, columns: func(u usageColumns) string {
 		return fmt.Sprintf(`{"id":"b","root_span_id":"s","created":"2026-01-02T03:04:05Z","span_attributes":{"type":"llm"},"metrics":{"start":1767323045.1,"end":1767323047.0,`+
 			`"prompt_tokens":%d,"prompt_cached_tokens":%d,"completion_tokens":%d,"completion_reasoning_tokens":%d,"tokens":%d}}`, u.prompt, u.cached, u.answer, u.reasoning, u.total)

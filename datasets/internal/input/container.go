@@ -20,8 +20,8 @@ import (
 // runtime or a shipper of logs made of them: docker's json-file, or the CRI format of containerd,
 // CRI-O and podman. Or it is what CloudWatch gives of a log: the answer of filter-log-events or of
 // get-log-events, or the results of Logs Insights. Or a logger, compose or kubectl put a date, a level or a name
-// before the JSON of each line: that is taken off, and lines without an object are blank. Any other input it
-// yields as it is.
+// before the JSON of each line: that is taken off, and lines without an object are blank, and counted. Any other
+// input it yields as it is.
 //
 //   - Runtimes split long lines. Pieces are put together again, those of each stream by themselves.
 //     Each piece but the last leaves a blank line, so that lines keep their numbers.
@@ -36,6 +36,7 @@ type containerReader struct {
 	timeless bool              // the first objects have no times
 	newlines bool              // pieces that end a line have its end
 	begun    map[string]string // lines whose end is still to come, by stream
+	without  int64             // lines of a prefixed log that have no object
 	out      []byte
 	err      error
 }
@@ -85,6 +86,9 @@ func (c *containerReader) Read(p []byte) (int, error) {
 	return 0, c.err
 }
 
+// WithoutJSON is how many lines of a log, whose other lines hold JSON behind a prefix, were passed over so far.
+func (c *containerReader) WithoutJSON() int64 { return c.without }
+
 // isContainerLog tells a log by its first line, and whether one of the first pieces has the end of
 // its line.
 func isContainerLog(head []byte) (isLog, newlines bool) {
@@ -124,6 +128,8 @@ func (c *containerReader) readLine() {
 			c.out = append(c.out, c.dated(string(object), stamp.FindDate(string(before)))...)
 		} else if bytes.IndexByte(raw, '{') >= 0 {
 			c.out = append(c.out, bytes.TrimRight(raw, "\r\n")...)
+		} else if len(bytes.TrimSpace(raw)) > 0 {
+			c.without++
 		}
 		c.out = append(c.out, '\n')
 		return

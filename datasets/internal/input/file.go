@@ -193,7 +193,7 @@ func Plain(f File) File {
 			return nil, err
 		}
 		return struct {
-			io.Reader
+			*containerReader
 			io.Closer
 		}{&containerReader{in: &archiveReader{in: countingReader{r: r}}}, r}, nil
 	}}

@@ -51,11 +51,11 @@ func Keys(b []byte) []string {
 }
 
 // LooksLikeJSON tells an object or an array by how it begins. A line of a log may begin with a date,
-// a time or a level in brackets.
+// a time or a level in brackets, and Python writes its dicts with single quotes.
 func LooksLikeJSON(head []byte) bool {
 	start := bytes.TrimLeft(head, " \t\r\n")
 	if len(start) == 0 || start[0] != '[' {
-		return len(start) > 0 && start[0] == '{'
+		return len(start) > 0 && start[0] == '{' && !bytes.HasPrefix(start, []byte("{'"))
 	}
 	inside := bytes.TrimLeft(start[1:], " \t\r\n")
 	if len(inside) == 0 || strings.IndexByte(`{["]`, inside[0]) >= 0 {
