@@ -23,16 +23,12 @@ var chatsReads = slices.Concat(shareGPTReads, []SourceField{
 // [parseChat]; there are no times.
 func chatsFormat() Format {
 	return Format{
-		Name:  "chats",
-		reads: wholeTexts(chatsReads),
-		About: "whole chats with their answers, without times: messages of fine-tuning, lists of chats, questions " +
-			"with answers, one message a row (MLPerf), rounds (SGLang)",
-		Example: `{"messages":[{"role":"user","content":"Hello"},{"role":"assistant","content":"Hi!"}]}`,
-		detect:  isChats,
+		reads:  wholeTexts(chatsReads),
+		detect: isChats,
 		open: func(in *bufio.Reader, head []byte, _ Options, s *Source) (decoder, error) {
 			return newChatDecoder(in, head, s), nil
 		},
-	}
+	}.described("chats")
 }
 
 // requestKeys are of records that are requests themselves: their bodies, their times, what came

@@ -71,17 +71,14 @@ func pairsAt(lists ...string) (fields []SourceField) {
 //   - Texts are kept as they are, with the HTML that older scrapes have.
 func shareGPTFormat() Format {
 	return Format{
-		Name:    "sharegpt",
-		reads:   slices.Concat(shareGPTReads, pairReads),
-		About:   "ShareGPT conversations: conversations with their texts, in a JSON array or one a line, without times",
-		Example: `[{"id":"x_0","conversations":[{"from":"human","value":"Hello"},{"from":"gpt","value":"Hi!"}]}]`,
+		reads: slices.Concat(shareGPTReads, pairReads),
 		detect: sniff.Objects(func(has func(string) bool) bool {
 			return (has("conversations") || has("conversation")) && !hasWildChat(has) && !hasLMSYS(has)
 		}),
 		open: func(in *bufio.Reader, head []byte, _ Options, s *Source) (decoder, error) {
 			return newChatDecoder(in, head, s), nil
 		},
-	}
+	}.described("sharegpt")
 }
 
 // A chatDecoder holds one chat back, since the next element may go on with it.

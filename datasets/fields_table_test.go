@@ -101,7 +101,7 @@ func TestTablesOfStructs(t *testing.T) {
 		decoded reflect.Type
 		table   []SourceField
 	}{
-		"weka":        {reflect.TypeFor[wekaConversation](), wekaReads},
+		"weka":        {reflect.TypeFor[wekaConversation](), wekaFormat().reads},
 		"claude-code": {reflect.TypeFor[claudeRecord](), claudeFormat().reads},
 		"sharegpt":    {reflect.TypeFor[conversation[spokenTurn]](), shareGPTReads},
 	} {

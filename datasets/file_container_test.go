@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"reprise/datasets/internal/record"
+	"reprise/trace"
 )
 
 // runtimes write a line of a container in pieces of some length.
@@ -28,6 +29,9 @@ var runtimes = map[string]func(line string, piece int) string{
 			return fmt.Sprintf(`{"date":1767323045.25,"time":"2026-01-02T03:04:05.25Z","stream":"stdout","logtag":"%s","log":%s,"kubernetes":{"pod_name":"p"}}`,
 				map[bool]string{false: "P", true: "F"}[last], quotedJSON(text))
 		})
+	},
+	"logcli of Loki": func(line string, _ int) string {
+		return `{"labels":{"app":"g"},"line":` + quotedJSON(line) + `,"timestamp":"2026-01-02T03:04:05.25Z"}` + "\n"
 	},
 	"fluentd of docker": func(line string, piece int) string {
 		return inPieces(line, piece, func(text string, last bool) string {
@@ -170,6 +174,17 @@ func TestContainerLinesWithoutEnds(t *testing.T) {
 			t.Errorf("%q was read as %q, %v", in, got, err)
 		}
 	}
+}
+
+// Lines between those that hold JSON are counted, of several files too.
+func TestLinesWithoutJSON(t *testing.T) {
+	const log = "INFO:     Started\n\nINFO " + `{"at":1767323045,"n":1}` + "\nINFO done\n"
+	s, err := OpenFiles(textFiles(log, log), Options{Map: Mapping{"time": {"at"}, "input_tokens": {"n"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = s.Read(make([]trace.Entry, 9))
+	wantNote(t, s.Info(), noteWithoutJSON+": 4")
 }
 
 // Whatever lines a container writes, they come back.

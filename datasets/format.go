@@ -63,7 +63,8 @@ type readerFile struct {
 	} `yaml:"reads"` // what is read, beside the fields of a mapping
 }
 
-var howWords = map[string]string{"decides": decides, "passed": passed, "tokenised": tokenised, "drawn": drawnFrom}
+var howWords = map[string]string{"decides": decides, "passed": passed, "tokenised": tokenised, "drawn": drawnFrom,
+	"packed": packed}
 
 // readers are the descriptions by name. A test shows that the file has no fault.
 var readers = sync.OnceValue(func() (all map[string]readerFile) {
@@ -76,7 +77,7 @@ var readers = sync.OnceValue(func() (all map[string]readerFile) {
 // described is the format with what the file says of it.
 func (f Format) described(name string) Format {
 	d := readers()[name]
-	f.Name, f.About, f.Tried, f.Example = name, d.About, d.Tried, d.Sample
+	f.Name, f.About, f.Tried, f.Example = name, d.About, d.Tried, strings.TrimSuffix(d.Sample, "\n")
 	for _, r := range d.Reads {
 		field := fieldAt(r.At, r.Columns, cmp.Or(howWords[r.How], r.How))
 		if r.Usage != "" {

@@ -74,13 +74,16 @@ const inspectedFields = 500
 type fieldStats struct {
 	n                                          int // values
 	dates, whole, numbers, flags, texts, lists int
-	messages                                   int  // of texts or lists
-	ids                                        int  // of lists: those of whole numbers
-	fates                                      int  // of texts: those that say what became of a request
-	answers                                    int  // of texts: those that name the assistant
-	days, clocks                               int  // of texts: days without a time, and times without a day
-	open                                       int  // of numbers: those that have decimals or thousands
-	commas                                     bool // the mark in them is a comma
+	messages                                   int   // of texts or lists
+	ids                                        int   // of lists: those of whole numbers
+	fates                                      int   // of texts: those that say what became of a request
+	answers                                    int   // of texts: those that name the assistant
+	days, clocks                               int   // of texts: days without a time, and times without a day
+	midnights                                  int   // of dates: those at the begin of a day
+	nones                                      int   // of texts: those that say that there is no error
+	sizes                                      []int // characters of texts, and numbers
+	open                                       int   // of numbers: those that have decimals or thousands
+	commas                                     bool  // the mark in them is a comma
 	fractions                                  bool
 	min, max, sum                              float64
 	first, last                                time.Time
@@ -217,7 +220,10 @@ func inspectHead(head []byte, o Options) *Inspection {
 		found.Missing = "its first row is no header, so its columns are named by their position, and which is the " +
 			"prompt or its number of tokens is not known"
 	}
-	if list := found.envelope(head); list != "" && len(found.Flags) == 0 {
+	if slices.ContainsFunc(found.Fields, func(f InspectedField) bool { return f.Path == "data.result[].values" }) {
+		found.Final, found.Missing = true, "it is an answer of Loki's API: make a line of each entry, with jq -c '.data.result[] "+
+			"| .stream as $s | .values[] | {labels: $s, timestamp: .[0], line: .[1]}', or query with logcli -o jsonl"
+	} else if list := found.envelope(head); list != "" && len(found.Flags) == 0 {
 		found.List, found.Missing = list, "its records are in the list "+list
 	}
 	return found
@@ -397,6 +403,9 @@ func (s *fieldStats) gather(v any) {
 			if t.IsZero() {
 				t = st.Swapped
 			}
+			if t.Equal(t.Truncate(24 * time.Hour)) {
+				s.midnights++
+			}
 			if s.first.IsZero() || t.Before(s.first) {
 				s.first = t
 			}
@@ -425,6 +434,10 @@ func (s *fieldStats) gather(v any) {
 		if fate, ok := ending.Status(v); ok && (fate == ending.OK || fate == ending.Failed || fate == ending.WasCut) {
 			s.fates++
 		}
+		if saysNoError(v) {
+			s.nones++
+		}
+		s.sizes = append(s.sizes, utf8.RuneCountInString(v))
 		size(utf8.RuneCountInString(v))
 		if start := strings.TrimSpace(v); strings.HasPrefix(start, "[") {
 			if list, _, ok := row.DecodeJSON([]byte(v)); ok && talk.AreMessages(list) {
@@ -444,6 +457,7 @@ func (s *fieldStats) number(digits string) {
 	}
 	s.numbers++
 	s.sum += f
+	s.sizes = append(s.sizes, int(f))
 	if f == math.Trunc(f) {
 		s.whole++
 	}

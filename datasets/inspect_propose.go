@@ -68,7 +68,8 @@ type candidate struct {
 	whole []string // of all of it
 	count namedCount
 
-	records int // of the source, as far as it was looked at
+	records    int  // of the source, as far as it was looked at
+	characters bool // the numbers are the lengths of a text beside them
 }
 
 func (c candidate) is(types ...string) bool { return slices.Contains(types, c.field.Type) }
@@ -199,6 +200,9 @@ func (c candidate) fitsTime() (n int) {
 }
 
 func (c candidate) fitsTokens(kind tokenusage.Kind, own, other []string) int {
+	if c.characters {
+		return 0
+	}
 	n := plainly((c.is(wholeType) || c.field.stats.open > 0) && share(c.words, own) && !share(c.words, other) &&
 		share(c.words, countWords) && !share(c.words, wordsOf("cached cache reasoning max details audio image")) &&
 		!share(c.whole, noCountWords))
@@ -223,7 +227,8 @@ func (c candidate) fitsStatus() int {
 func (c candidate) fitsError() int {
 	return plainly(c.is(flagType) && c.named("error is_error has_error errored failed is_failed failure") ||
 		c.is(textType) && c.named("error error_message error_msg error_type error_code error_str exception err") &&
-			c.field.Present < c.records)
+			(c.field.Present < c.records || c.field.stats.nones > 0) || c.is(wholeType) && c.field.stats.min == 0 &&
+		c.named("error error_code err"))
 }
 
 // candidates are the fields that may be proposed.
@@ -242,6 +247,9 @@ func (i *Inspection) candidates() (all []candidate) {
 		if w := words(last); len(w) > 0 {
 			c := candidate{field: f, words: w, whole: words(path), records: i.Records}
 			c.count = i.countOfName(c)
+			c.characters = c.is(wholeType) && slices.ContainsFunc(i.Fields, func(text InspectedField) bool {
+				return text.Type == textType && slices.Equal(text.stats.sizes, f.stats.sizes)
+			})
 			all = append(all, c)
 		}
 	}

@@ -146,11 +146,18 @@ completion_tokens: whole number (20) 1
 func TestInspectProposes(t *testing.T) {
 	const sums, days = ": import a log of the single requests", "its only date, date, is a day without a time, as in " +
 		"reports of sums by day: import a log of the single requests"
+	const periods = ", is the begin of a day or of a longer period, as in reports of sums" + sums
 	for in, want := range map[string]string{
 		// Failures, of which each log has a field of its own.
-		"at,prompt_tokens,error\n2026-01-02 03:04:05,5,\n2026-01-02 03:04:06,5,Timeout\n":                                                "time=at input_tokens=prompt_tokens error=error",
-		"at,prompt_tokens,error\n2026-01-02 03:04:05,5,None\n2026-01-02 03:04:06,5,Timeout\n":                                            "time=at input_tokens=prompt_tokens error=error",
-		"at,prompt_tokens,error\n2026-01-02 03:04:05,5,E1\n2026-01-02 03:04:06,5,Timeout\n":                                              "time=at input_tokens=prompt_tokens",
+		"at,prompt_tokens,error\n2026-01-02 03:04:05,5,\n2026-01-02 03:04:06,5,Timeout\n":         "time=at input_tokens=prompt_tokens error=error",
+		"at,prompt_tokens,error\n2026-01-02 03:04:05,5,None\n2026-01-02 03:04:06,5,Timeout\n":     "time=at input_tokens=prompt_tokens error=error",
+		"at,prompt_tokens,error\n2026-01-02 03:04:05,5,E1\n2026-01-02 03:04:06,5,Timeout\n":       "time=at input_tokens=prompt_tokens",
+		"at,prompt_tokens,error\n2026-01-02 03:04:05,5,no error\n2026-01-02 03:04:06,5,Timeout\n": "time=at input_tokens=prompt_tokens error=error",
+		"at,prompt_tokens,error\n2026-01-02 03:04:05,5,OK\n2026-01-02 03:04:06,5,Timeout\n":       "time=at input_tokens=prompt_tokens error=error",
+		"at,prompt_tokens,error_code\n2026-01-02 03:04:05,5,0\n2026-01-02 03:04:06,5,7\n":         "time=at input_tokens=prompt_tokens error=error_code",
+		// A length is in characters where the text beside it has as many.
+		"at,prompt,prompt_length,output_length\n1767323045,ab c,4,7\n1767323046,äb,2,9\n":                                                "time=at prompt=prompt output_tokens=output_length",
+		"at,prompt,prompt_length,output_length\n1767323045,ab c,4,7\n1767323046,äb,1,9\n":                                                "time=at prompt=prompt input_tokens=prompt_length output_tokens=output_length",
 		"at,prompt_tokens,success\n2026-01-02 03:04:05,5,True\n2026-01-02 03:04:06,5,False\n":                                            "time=at input_tokens=prompt_tokens status=success",
 		`{"at":1767323045,"promptTokens":"5","hasError":false,"streamed":true,"requestedModel":"m"}`:                                     "time=at input_tokens=promptTokens model=requestedModel stream=streamed error=hasError",
 		`{"at":1767323045,"input_token":"-","response_code":"429"}` + "\n" + `{"at":1767323045,"input_token":"5","response_code":"200"}`: "time=at input_tokens=input_token status=response_code",
@@ -171,6 +178,9 @@ func TestInspectProposes(t *testing.T) {
 		// Sums of several requests.
 		"start_time,num_model_requests,input_tokens\n1767323045,12,90000\n": "time=start_time input_tokens=input_tokens: its rows are sums of several requests, which num_model_requests counts" + sums,
 		"date,input_tokens\n2026-01-02,90000\n":                             "input_tokens=input_tokens: " + days,
+		"month,input_tokens\n2026-01-01T00:00:00Z,90000\n":                  "time=month input_tokens=input_tokens: its only time, month" + periods,
+		"at,input_tokens\n2026-01-01T00:00:00Z,9\n2026-01-02 00:00:00Z,9\n": "time=at input_tokens=input_tokens: its only time, at" + periods,
+		"at,input_tokens\n2026-01-01T00:00:00Z,9\n2026-01-02 00:00:01Z,9\n": "time=at input_tokens=input_tokens",
 		`{"completed":10,"total_input_tokens":90000,"mean_ttft_ms":5.5}`:    "input_tokens=total_input_tokens ttft_ms=mean_ttft_ms: its rows are sums of several requests, which completed counts" + sums,
 		`{"role":"user","text":"a","created_date":"2026-01-02T03:04:05Z"}` + "\n" + `{"role":"assistant","text":"b","created_date":"2026-01-02T03:04:06Z"}`: "time=created_date prompt=text: its rows are messages and no requests: put the messages of a conversation into one list",
 		`{"at":1767323045,"n_prompt_tokens":5,"answer":{"role":"assistant","choices":[{"role":"assistant"}]}}`:                                              "time=at input_tokens=n_prompt_tokens",

@@ -150,6 +150,9 @@ func standsBeside(of map[tokenusage.Kind][]candidate, kinds []tokenusage.Kind) b
 const countsRequests = "requests num_requests n_requests request_count requests_count num_model_requests " +
 	"successful_requests total_requests completed_requests completed num_prompts"
 
+// periods are names of the times of sums.
+const periods = "month week quarter year period bucket monat woche quartal jahr zeitraum"
+
 // sums says why the rows are no requests but sums of several, as bills, dashboards and the summaries of
 // benchmarks have them; empty where nothing shows it.
 func sums(all []candidate, timed bool) string {
@@ -157,6 +160,9 @@ func sums(all []candidate, timed bool) string {
 		switch {
 		case c.is(wholeType) && c.named(countsRequests) && c.field.stats.max > 1:
 			return "its rows are sums of several requests, which " + c.field.Path + " counts"
+		case c.is(dateType) && (c.named(periods) || c.field.stats.midnights == c.field.stats.n && c.field.stats.n > 1) &&
+			!slices.ContainsFunc(all, func(o candidate) bool { return o.fitsTime() > 0 && o.field != c.field }):
+			return "its only time, " + c.field.Path + ", is the begin of a day or of a longer period, as in reports of sums"
 		case !timed && c.field.stats.days > 0 && c.field.stats.days == c.field.stats.n && share(c.words, beginWords):
 			return "its only date, " + c.field.Path + ", is a day without a time, as in reports of sums by day"
 		}

@@ -41,17 +41,8 @@ var (
 	batchAsked, batchAnswered = batchAskedAt.fields(), batchAnsweredAt.withErrors().withUsage().fields()
 )
 
-// batchMade is where [exchange.setRequest] takes what it makes from, and batchReads
-// what is read beside that and the mappings.
-var (
-	batchMade  = map[string]string{"kind": "url", "messages": "body.input|body.instructions", "prompt": "body.input"}
-	batchReads = []SourceField{
-		fieldAt("custom_id", "", "joins a request with its response; not kept"),
-		fieldAt("response.body.created|response.body.created_at", "arrival_ns", ""),
-		fieldAt("response.body.model", "", decides),
-		usageAt(batchUsage),
-	}
-)
+// batchMade is where [exchange.setRequest] takes what it makes from.
+var batchMade = map[string]string{"kind": "url", "messages": "body.input|body.instructions", "prompt": "body.input"}
 
 // batchUsage is where the usage of an answer is.
 const batchUsage = "response.body.usage"
@@ -69,17 +60,13 @@ const batchUsage = "response.body.usage"
 //     these are the times: how the batch was worked off, not how it was asked for.
 func batchFormat() Format {
 	f := Format{
-		Name: "openai-batch",
-		reads: slices.Concat(mappedFields(batchAskedAt, batchMade),
-			mappedFields(batchAnsweredAt, nil), batchReads),
-		About:   "OpenAI Batch JSON lines: requests, responses or both, joined by custom_id",
-		Example: `{"custom_id":"r1","method":"POST","url":"/v1/chat/completions","body":{"model":"m","messages":[{"role":"user","content":"Hello"}],"max_tokens":100}}`,
-		bodies:  []string{"body"},
+		reads:  append(mappedFields(batchAskedAt, batchMade), mappedFields(batchAnsweredAt, nil)...),
+		bodies: []string{"body"},
 		detect: sniff.Objects(func(has func(string) bool) bool {
 			return has("custom_id") && (has("body") || has("response") || has("error"))
 		}),
 	}
-	return f.ofFiles(newBatchDecoder)
+	return f.described("openai-batch").ofFiles(newBatchDecoder)
 }
 
 // A batchDecoder reads everything, and then hands out one exchange at a time.

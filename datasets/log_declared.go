@@ -17,6 +17,7 @@ import (
 	"reprise/datasets/internal/stamp"
 	"reprise/datasets/internal/talk"
 	"reprise/trace"
+	"reprise/trace/ending"
 	tokenusage "reprise/trace/usage"
 )
 
@@ -87,13 +88,19 @@ func saysNone(v any) bool {
 	return !isObject && strings.Trim(word, "0-") == "" || slices.Contains(noneWords, word)
 }
 
+// saysNoError reports whether a field for errors says that there is none, or that all went well.
+func saysNoError(v any) bool {
+	fate, ok := ending.Status(wordOf(v))
+	return saysNone(v) || ok && fate == ending.OK && wordOf(v) != "true"
+}
+
 // isAbsent reports whether a value is how gateways, databases and Python write none into a table.
 func isAbsent(v any) bool {
 	text, isText := v.(string)
 	return isText && slices.Contains([]string{"-", "NULL", "null", "None", "NaN", "nan", "N/A", `\N`}, text)
 }
 
-var noneWords = wordsOf("false none null nil nan n/a no")
+var noneWords = []string{"false", "none", "null", "nil", "nan", "n/a", "no", "no error", "no_error", "noerror"}
 
 // field fails the calls of the records for which the condition holds.
 func (c condition) field() field {

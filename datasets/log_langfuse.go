@@ -41,29 +41,15 @@ var langfuseTimes = row.Latencies{
 		"completionStartTime"}, End: []string{"end_time", "endTime"},
 }
 
-// langfuseMade is where [showLangfuse] takes what it makes from, and langfuseReads
-// what it reads beside that.
-var (
-	langfuseMade = map[string]string{
-		"tokens":      "",
-		"max_tokens":  "model_parameters.max_completion_tokens|model_parameters.max_tokens|modelParameters.max_completion_tokens|modelParameters.max_tokens",
-		"temperature": "model_parameters.temperature|modelParameters.temperature",
-		"failed":      "level", "kind_of_call": "type", "e2e": "end_time|endTime",
-		"ttft":          "completion_start_time|completionStartTime|time_to_first_token|timeToFirstToken",
-		"text.messages": "input", "text.prompt": "input", "text.output": "output",
-	}
-	langfuseReads = []SourceField{
-		fieldAt("model_parameters|modelParameters", "", packed),
-		usageAt("usage_details", "usageDetails", "usage"),
-		fieldAt("id|parent_observation_id|parentObservationId", "parents",
-			"read to tell a call that was recorded twice, and not kept"),
-		fieldAt("name", "tool_ns think_ns", "tells tools; not kept"),
-		fieldAt("latency", "", "tells the unit of the time to first token"),
-		fieldAt("observations", "", "the observations, whose fields these are"),
-		fieldAt("trace.sessionId|trace.session_id", "session turn parents", ""),
-		fieldAt("trace.userId|trace.user_id", "user", ""),
-	}
-)
+// langfuseMade is where [showLangfuse] takes what it makes from.
+var langfuseMade = map[string]string{
+	"tokens":      "",
+	"max_tokens":  "model_parameters.max_completion_tokens|model_parameters.max_tokens|modelParameters.max_completion_tokens|modelParameters.max_tokens",
+	"temperature": "model_parameters.temperature|modelParameters.temperature",
+	"failed":      "level", "kind_of_call": "type", "e2e": "end_time|endTime",
+	"ttft":          "completion_start_time|completionStartTime|time_to_first_token|timeToFirstToken",
+	"text.messages": "input", "text.prompt": "input", "text.output": "output",
+}
 
 // langfuseFormat reads observations as Langfuse exports them: the download of a trace,
 // answers of its API in both versions, and exports as CSV, Parquet, a JSON array or
@@ -96,16 +82,11 @@ func langfuseFormat() Format {
 	columns := sniff.Columns("type", "start_time", "usage_details")
 	camel := sniff.Columns("type", "startTime", "usageDetails")
 	return Format{
-		Name:  "langfuse",
-		Tried: "33 downloaded traces of 18 frameworks",
-		reads: append(wholeTexts(mappedFields(langfuseFields, langfuseMade)), langfuseReads...),
-		About: "Langfuse: a downloaded trace, answers of its API, and exports as CSV, Parquet, a JSON array " +
-			"or JSON lines",
-		Example: `{"id":"o1","trace_id":"t1","type":"GENERATION","start_time":"2026-01-02 03:04:05.678901","end_time":"2026-01-02 03:04:07.1","usage_details":{"input":120,"output":40}}`,
-		dated:   true, labels: true,
+		reads: wholeTexts(mappedFields(langfuseFields, langfuseMade)),
+		dated: true, labels: true,
 		detect: func(head *sniff.Sample) bool { return detect(head) || columns(head) || camel(head) },
 		open:   rowsOpener(openLangfuse).file,
-	}
+	}.described("langfuse")
 }
 
 // hasLangfuse tells the columns of a Parquet export.

@@ -91,34 +91,27 @@ var (
 //     time to first token is not known.
 func litellmSpendFormat() Format {
 	return Format{
-		Name:  "litellm-spend",
-		reads: append(mappedFields(litellmFields, litellmMade), litellmReads...),
-		About: "LiteLLM_SpendLogs as CSV, exported from the gateway's database",
-		Example: "request_id,call_type,startTime,endTime,prompt_tokens,completion_tokens,model\n" +
-			"r1,acompletion,2026-01-02 03:04:05.678,2026-01-02 03:04:07.1,120,40,m",
+		reads:  append(mappedFields(litellmFields, litellmMade), litellmReads...),
 		dated:  true,
 		csv:    true,
 		labels: true,
 		bodies: litellmBodies,
 		detect: sniff.Columns("call_type", "startTime", "prompt_tokens"),
 		open:   rowsOpener(openLiteLLM).csv,
-	}
+	}.described("litellm-spend")
 }
 
 // litellmLogFormat reads LiteLLM's StandardLoggingPayload, which its logging
 // callbacks write: one object a line, or one or more in a file of their own.
 func litellmLogFormat() Format {
 	return Format{
-		Name:    "litellm-log",
-		reads:   append(mappedFields(litellmFields, litellmMade), litellmReads...),
-		About:   "LiteLLM's StandardLoggingPayload objects, one a line or one a file",
-		Example: `{"id":"r1","call_type":"acompletion","startTime":1767323045.678,"endTime":1767323047.1,"prompt_tokens":120,"completion_tokens":40,"model":"m"}`,
-		dated:   true,
-		labels:  true,
-		bodies:  litellmBodies,
-		detect:  sniff.Objects(func(has func(string) bool) bool { return has("call_type") && has("startTime") }),
-		open:    rowsOpener(openLiteLLM).json,
-	}
+		reads:  append(mappedFields(litellmFields, litellmMade), litellmReads...),
+		dated:  true,
+		labels: true,
+		bodies: litellmBodies,
+		detect: sniff.Objects(func(has func(string) bool) bool { return has("call_type") && has("startTime") }),
+		open:   rowsOpener(openLiteLLM).json,
+	}.described("litellm-log")
 }
 
 // LiteLLMQuery returns the psql command that exports the last day of LiteLLM's

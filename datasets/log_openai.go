@@ -64,10 +64,7 @@ var openAILogUsage = []string{"usage", "response.usage"}
 // request to an OpenAI-compatible endpoint, as gateways log them.
 func openAILogFormat() Format {
 	return Format{
-		Name:    "openai-log",
-		About:   "JSON lines of requests and responses of OpenAI's API, as gateways log them",
-		Example: `{"timestamp":"2026-01-02T03:04:05Z","user":"u1","messages":[{"role":"user","content":"Hello"}],"usage":{"prompt_tokens":8,"completion_tokens":9}}`,
-		timed:   true, mapped: true, dated: true, base: openAILogMapping, bodies: bodyMembers,
+		timed: true, mapped: true, dated: true, base: openAILogMapping, bodies: bodyMembers,
 		reads: append(usageReads(nil, openAILogUsage),
 			fieldAt("response.content|response.text|response.type|response.tool_calls|response.function_call",
 				"output_tokens output_blocks", tokenised), fieldAt("system|instructions",
@@ -75,7 +72,7 @@ func openAILogFormat() Format {
 			fieldAt("payloads", "", "bodies of requests, whose fields these are"), fieldAt(toolDelay, "tool_ns", "")),
 		detect: func(head *sniff.Sample) bool { return hasPrompt(head) && !hidesFields(head) },
 		open:   rowsOpener(openOpenAILog).json,
-	}
+	}.described("openai-log")
 }
 
 // openOpenAILog reads the usage of any provider. What a --map names stays as it is.

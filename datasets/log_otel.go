@@ -90,21 +90,14 @@ var (
 //     [usageReader].
 func otelFormat() Format {
 	return Format{
-		Name: "otel-genai",
-		Tried: "26 spans of OpenInference 0.1.66 and OpenLLMetry 0.62, flat and in OTLP, of calls of a " +
-			"simulated server",
 		reads: slices.Concat(mappedFields(otelFields, otelMade), otelReads, inferenceReads),
-		About: "OpenTelemetry spans of generative AI, also of OpenInference (Phoenix): OTLP JSON, flat spans as JSON " +
-			"lines, Parquet",
-		Example: `{"name":"chat m","start_time":"2026-01-02T03:04:05Z","end_time":"2026-01-02T03:04:07Z",` +
-			`"attributes":{"gen_ai.usage.input_tokens":120,"gen_ai.usage.output_tokens":40}}`,
 		timed: true, labels: true,
 		detect: sniff.Objects(func(has func(string) bool) bool {
 			return has("resourceSpans") || has("scopeSpans") || has("spans") || hasOpenInference(has) ||
 				has("attributes") && has("name") && (has("start_time") || has("startTimeUnixNano") || has("startTime"))
 		}),
 		open: rowsOpener(openSpans).objects,
-	}
+	}.described("otel-genai")
 }
 
 func openSpans(all, first row.Reader, o Options, s *Source) (decoder, error) {

@@ -361,7 +361,7 @@ func setStatus(b *builder, v any) string {
 
 // setError marks the request as failed unless it is known to be cancelled.
 func setError(b *builder, v any) string {
-	if saysNone(v) || b.Entry.Status == trace.StatusCancelled {
+	if saysNoError(v) || b.Entry.Status == trace.StatusCancelled {
 		return ""
 	}
 	b.Entry.Status = trace.StatusFailed

@@ -288,7 +288,7 @@ func (s *Source) verdict(limit float64, whole bool) error {
 		First: s.info.FirstBad}
 }
 
-const noteWithoutJSON = "lines without JSON, between those that have some, were left out"
+const noteWithoutJSON = "lines without JSON were left out"
 
 // Close closes the file that is being read, if OpenFiles opened it. It need not
 // be called at the end of the source.

@@ -60,14 +60,6 @@ var dialectReads = []SourceField{
 	fieldAt("output_token_ids|group_id|is_restart|type", "", passed),
 }
 
-// turnReads are the fields of AIPerf's single_turn and multi_turn beside these.
-var turnReads = []SourceField{
-	fieldAt("text|texts|turns[].text|turns[].texts", "input_tokens blocks", tokenised),
-	fieldAt("turns[].timestamp", "arrival_ns", ""), fieldAt("turns[].delay", "think_ns arrival_ns", ""),
-	fieldAt("turns[].output_length", "output_tokens", ""),
-	fieldAt("turns[].role|role", "", decides),
-}
-
 // dynamoFormat reads the dialects of Mooncake's rows that add sessions, as
 // NVIDIA's Dynamo and AIPerf write and replay them: JSON lines with lengths, ids
 // of prefix blocks (which AIPerf may leave out), and milliseconds that may have
@@ -91,11 +83,8 @@ var turnReads = []SourceField{
 // Where the difference shows, it is asked for and never guessed: see [Options] Rows.
 func dynamoFormat() Format {
 	return Format{
-		Name:    "dynamo",
-		reads:   append(mappedFields(dynamoFields, nil), dialectReads...),
-		About:   "Mooncake rows with sessions and delays, as in Dynamo and AIPerf; mooncake-delta with --rows delta",
-		Example: `{"session_id":"s1","timestamp":12.5,"input_length":1150,"output_length":500,"hash_ids":[0,1,2],"delay":0}`,
-		timed:   true, sized: true, rows: true, labels: true,
+		reads: append(mappedFields(dynamoFields, nil), dialectReads...),
+		timed: true, sized: true, rows: true, labels: true,
 		// Rows of lengths that have a field of the dialects, or no ids, are told from
 		// those of the release.
 		detect: sniff.Rows(func(keys []string) bool {
@@ -110,7 +99,7 @@ func dynamoFormat() Format {
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
 			return openLengths(in, head, o, s)
 		},
-	}
+	}.described("dynamo")
 }
 
 // aiperfFormat reads AIPerf's mooncake_trace rows that carry text: text_input,
@@ -119,12 +108,9 @@ func dynamoFormat() Format {
 // message_mode says delta; texts of one session are asked for like lengths.
 func aiperfFormat() Format {
 	return Format{
-		Name: "aiperf",
 		reads: slices.Concat(mappedFields(aiperfFields, nil), mappedFields(dynamoFields, nil),
-			dialectReads, turnReads),
-		About:   "AIPerf mooncake_trace rows with text: text_input, messages or payload",
-		Example: `{"timestamp":0,"text_input":"Hello","output_length":40}`,
-		timed:   true, sized: true, rows: true, labels: true,
+			dialectReads),
+		timed: true, sized: true, rows: true, labels: true,
 		// Rows of text are told from the logs of gateways, which have messages and
 		// payloads as well, by fields that only AIPerf has, or by a payload among no
 		// others.
@@ -150,7 +136,7 @@ func aiperfFormat() Format {
 			}
 			return openDialect(in, head, aiperfFields, o, s)
 		},
-	}
+	}.described("aiperf")
 }
 
 // areAIPerfTurns tells AIPerf's single_turn and multi_turn by the keys of a record: a text, or turns

@@ -15,36 +15,6 @@ import (
 	"reprise/trace"
 )
 
-// wekaReads are the fields of a [wekaConversation]. Those of a subagent stand in
-// its requests; of subagents of subagents, which none of the files has, all is
-// taken to be known.
-var wekaReads = []SourceField{
-	fieldAt("id", "session thread turn", ""),
-	fieldAt("block_size|hash_id_scope", "blocks", ""),
-	wekaRequestReads("t", "arrival_ns parents"),
-	wekaRequestReads("type", "stream"),
-	wekaRequestReads("model", "model"),
-	wekaRequestReads("in", "input_tokens"),
-	wekaRequestReads("out", "output_tokens"),
-	wekaRequestReads("hash_ids", "blocks thread parents"),
-	wekaRequestReads("stop", "finish_reason"),
-	wekaRequestReads("api_time", "e2e_ns parents"),
-	wekaRequestReads("think_time", "think_ns"),
-	wekaRequestReads("ttft", "ttft_ns"),
-	wekaRequestReads("duration_ms", "parents"),
-	fieldAt("tool_tokens|system_tokens", "blocks", ""),
-	wekaRequestReads("tool_tokens", "blocks"),
-	wekaRequestReads("system_tokens", "blocks"),
-	wekaRequestReads("requests[].requests", ""),
-}
-
-func wekaRequestReads(name, columns string) SourceField {
-	if columns == "" {
-		return fieldAt("requests[]."+name, "", decides)
-	}
-	return fieldAt("requests[]."+name+"|requests[].requests[]."+name, columns, "")
-}
-
 // wekaFormat reads the conversations of coding agents that Weka collected
 // (github.com/callanjfox/kv-cache-tester), which AIPerf and Dynamo replay as
 // well: one JSON object for each conversation, as a file of its own, in lines or
@@ -78,15 +48,7 @@ func wekaRequestReads(name, columns string) SourceField {
 //   - Types: "s" is streamed and "n" is not. think_time is the client's delay,
 //     whether of a person or a tool.
 func wekaFormat() Format {
-	f := Format{
-		Name:    "weka",
-		Tried:   "58 conversations of kv-cache-tester: 3,043 requests",
-		reads:   wekaReads,
-		About:   "Weka cc-traces: conversations of coding agents, with subagents and ids of prefix blocks",
-		Example: `{"id":"t1","block_size":64,"requests":[{"t":0.0,"type":"s","model":"m","in":130,"out":29,"hash_ids":[1,2],"stop":"tool_use","api_time":2.5,"think_time":0,"ttft":0.8}]}`,
-		detect:  isWeka,
-	}
-	return f.ofFiles(openWeka)
+	return Format{detect: isWeka}.described("weka").ofFiles(openWeka)
 }
 
 func openWeka(in record.Reader, o Options, s *Source) decoder {

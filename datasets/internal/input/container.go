@@ -3,6 +3,7 @@ package input
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"io"
 	"regexp"
@@ -18,7 +19,7 @@ import (
 
 // A containerReader yields the lines that a program in a container wrote. Its input is what the
 // runtime or a shipper of logs made of them: docker's json-file, or the CRI format of containerd,
-// CRI-O and podman. Or it is what CloudWatch gives of a log: the answer of filter-log-events or of
+// CRI-O and podman, or the JSON lines of Loki's logcli. Or it is what CloudWatch gives of a log: the answer of filter-log-events or of
 // get-log-events, or the results of Logs Insights. Or a logger, compose or kubectl put a date, a level or a name
 // before the JSON of each line: that is taken off, and lines without an object are blank, and counted. Any other
 // input it yields as it is.
@@ -300,19 +301,26 @@ func containerPieceOf(raw []byte) (piece containerPiece, ok bool) {
 		piece.whole = !piece.more
 		return piece, true
 	}
-	if !bytes.HasPrefix(raw, []byte("{")) || !bytes.Contains(raw, []byte(`"log"`)) {
+	if !bytes.HasPrefix(raw, []byte("{")) ||
+		!bytes.Contains(raw, []byte(`"log"`)) && !bytes.Contains(raw, []byte(`"line"`)) {
 		return piece, false
 	}
 	var written struct {
-		Log            *string
+		Log, Line      *string
 		Stream, Source string
 		Time           any
+		Labels         map[string]any // of Loki
+		Timestamp      string
 		Tag            string `json:"logtag"`
 		Partial        string `json:"partial_message"`
 		Last           string `json:"partial_last"`
 	}
-	if json.Unmarshal(raw, &written) != nil || written.Log == nil {
+	if json.Unmarshal(raw, &written) != nil || written.Log == nil && (written.Line == nil || written.Labels == nil) {
 		return piece, false
+	}
+	if written.Log == nil {
+		at := cmp.Or(stamp.FindDate(written.Timestamp), written.Timestamp)
+		return containerPiece{text: *written.Line, at: at, whole: true}, true
 	}
 	if piece.stream = written.Stream; piece.stream == "" {
 		piece.stream = written.Source
