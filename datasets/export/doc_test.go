@@ -34,16 +34,14 @@ func TestFormatsDoc(t *testing.T) {
 const ownLogPage = `
 ## Your own log
 
-A log need not be unpacked: gzip and zstd, lines of docker (~json-file~), the CRI or a shipper, events of
-CloudWatch and JSON behind a logger's prefix are read as what the program wrote, with the time outside where it has none.
-NaN and Infinity are null.
-A server's text log without requests is refused, with the flag that logs them.
+A log need not be unpacked: gzip and zstd, and lines that docker (~json-file~), the CRI, a shipper, CloudWatch, Loki's logcli or
+a logger's prefix surround, are read as what the program wrote, with the time outside where it has none.
+NaN and Infinity are null. A text log without requests is refused, with what makes the server log them.
 
 When no format fits, ~reprise import FILE~ lists the fields that it found and ends with a
 command to paste. ~import --inspect FILE~ shows the same for any log; ~--json~ makes it
 JSON. No text is printed: only numbers, dates and lengths. The command is tried on the
-first 1,000 requests, and nothing of them is kept: their times and tokens, by usage and
-by text, are shown, or why it would fail.
+first 1,000 requests: their times and tokens are shown, or why it would fail.
 
 ~~~
 $ reprise import requests.csv
@@ -122,7 +120,7 @@ drop:                          # also only, failed, and refuse, which stops the 
 spans: a call that was exported twice is read once. ~values~ are separated by spaces; ~*~ is any but 0, false and
 none. ~required: [input_tokens]~ lists targets of every record: one without is bad, and counts are taken as they stand.
 ~request: A~ and ~response: B~ name the bodies of a call, JSON or JSON in a string: the map leads into them.
-A fault of the file has its place; a field that no record has is noted. The trace names the
+The trace names the
 format ~format-file~, since a file's name may be a secret, and its card the targets.
 
 ## Block ids of a source
@@ -205,8 +203,7 @@ says how many have. A call that failed has no usage: where its prompt is redacte
 is left out, and is no bad record. Hashes and lengths in messages of tools are their
 results, and no markers.
 
-The import warns of all this, and ~--json~ counts it in ~lengths_of_source~. Rows without
-blocks are left out of hit ratios.
+The import warns of all this, and ~--json~ counts it in ~lengths_of_source~.
 
 ## Agents and tools in Langfuse traces
 
