@@ -190,10 +190,23 @@ func parseFormat(name string, text []byte, code formatCode) (d declaredFormat, t
 		formatCode: code,
 	}
 	if f.Calls != "" {
-		d.members = [][]string{strings.Split(f.Calls, "[].")}
+		d.members, d.made = [][]string{strings.Split(f.Calls, "[].")}, maps.Clone(d.made)
+	}
+	for _, paths := range fields {
+		for _, path := range paths {
+			if around, ok := strings.CutPrefix(path, aroundCall); ok && f.Calls != "" {
+				if d.made == nil {
+					d.made = map[string]string{}
+				}
+				d.made[path] = around
+			}
+		}
 	}
 	return d, f.Totals, nil
 }
+
+// aroundCall begins the paths of a call that lead into the record which lists it.
+const aroundCall = "record."
 
 // settles reports whether a record shows its entry only after some work.
 func (f *formatFile) settles() bool {

@@ -213,7 +213,9 @@ func inspectHead(head []byte, o Options) *Inspection {
 	}
 	found.gather(in)
 	found.propose()
-	if found.Records == 0 && !found.Whole {
+	if found.Records == 0 && len(head) < record.HeadBytes && found.Container == "jsonl" {
+		found.Missing = "none of its records is whole JSON"
+	} else if found.Records == 0 && !found.Whole {
 		found.Missing = "its first record is longer than the 64 KiB that are looked at, so that its fields are not " +
 			"known: name them with --map"
 	} else if found.Nameless && found.Missing != "" {

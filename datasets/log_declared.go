@@ -307,6 +307,9 @@ func (d declaredFormat) detectRecord() func(head *sniff.Sample) bool {
 // view shows a record as its entry.
 func (d declaredFormat) view(r row.Row, counts *usageReader, tell *fault.Notes) (row.Row, error) {
 	v := row.NewView(r)
+	if in, ok := r.(row.MemberRow); ok {
+		v.Made[strings.TrimSuffix(aroundCall, ".")], _ = in.Row.Value("")
+	}
 	for _, path := range d.packed {
 		v.Unpack(path)
 	}

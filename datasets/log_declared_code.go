@@ -14,15 +14,6 @@ import (
 // codeOfFormats is the code of formats that need more than a mapping, by name.
 var codeOfFormats = map[string]formatCode{
 	"agent-otel": {show: spanAttributes},
-	"aibrix": {
-		made: map[string]string{"time_of_all": "timestamp"},
-		show: func(v row.View) {
-			if in, ok := v.Row.(row.MemberRow); ok {
-				at, _ := in.Row.Value("timestamp")
-				v.Made["time_of_all"] = at
-			}
-		},
-	},
 	"azure-apim": {
 		also: isLLMTable,
 		join: func(in row.Reader, fields Mapping, tell *fault.Notes) row.Reader {

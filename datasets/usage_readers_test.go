@@ -107,6 +107,14 @@ var usageCarriers = map[string]usageCarrier{
 	}},
 
 	// Formats that spell each count themselves.
+	"cline-cli": {columns: func(u usageColumns) string {
+		return fmt.Sprintf(`{"updated_at":"","agent":"lead","sessionId":"s","messages":[{"role":"assistant","ts":1767323047000,"metrics":`+
+			`{"inputTokens":%d,"outputTokens":%d,"cacheReadTokens":%d}}]}`, u.prompt, u.answer, u.cached)
+	}},
+	"opencode-messages": {columns: func(u usageColumns) string {
+		return fmt.Sprintf(`{"sessionID":"s","role":"assistant","time":{"created":1767323045100},"tokens":{"input":%d,"output":%d,"reasoning":%d,"cache":{"read":%d}}}`,
+			u.prompt-u.cached, u.answer-u.reasoning, u.reasoning, u.cached)
+	}},
 	"agent-otel": {columns: func(u usageColumns) string {
 		return fmt.Sprintf(`{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"timeUnixNano":"1767323047000000000","attributes":[`+
 			`{"key":"event.name","value":{"stringValue":"gemini_cli.api_response"}},{"key":"input_token_count","value":{"intValue":"%d"}},`+

@@ -73,9 +73,8 @@ with commas between. A path leads into JSON that a column or a field holds as a 
 
 - **CSV.** Delimiter (comma, semicolon, tab or ~|~), quotes (doubled, or with a backslash
   before them), decimal commas, thousands, UTF-8, UTF-16 and Latin-1 are detected. So are
-  ~sep=;~, comments and a title above the header, and line ends. What is unusual is printed.
-  ~--delimiter~ sets another delimiter. Without a header the columns are named by position:
-  ~--map time=1,input_tokens=3~.
+  ~sep=;~, comments and a title above the header, and line ends; ~--delimiter~ sets another. Without a
+  header the columns are named by position: ~--map time=1,input_tokens=3~.
 - **Decimals and thousands.** ~1.200~ is 1200 where other numbers have a decimal comma, and
   1.2 where they have a decimal point. If no number decides, the import stops and asks for
   ~--decimal point~ or ~--decimal comma~.
@@ -101,7 +100,7 @@ What ~--map~ cannot say, a file can: ~import --inspect LOG -o mine.yaml~ writes 
 ~~~yaml
 about: our gateway
 keys: [batch]                  # paths of every record, which tell its files from others; lacks: keys of none
-calls: batch.items             # a list in a record that holds the calls; lists[].of[].lists too
+calls: batch.items             # a list in a record that holds the calls, or lists[].of[].lists; record.PATH leads out
 unpack: [answer]               # strings that hold JSON
 map:                           # targets of --map, and written_tokens and total_tokens
   time: at
@@ -139,9 +138,8 @@ Ids are watched in up to 20 MB; beyond 262,144 distinct ones by a sample, so tha
 ## Folders
 
 Files of one format become one trace. Files of
-no known format, such as settings, price lists and images, are left out, and a warning
-counts and names them. A file that is named like the logs but is damaged or lacks its header
-stops the import, since its requests would be missing; so does JSON that ~--map~ could read. Files of several formats are not
+no known format are left out, and a warning counts and names them. A file that is named like
+the logs but is damaged or lacks its header stops the import, since its requests would be missing; so does JSON that ~--map~ could read. Files of several formats are not
 joined, since their clocks and what identifies a session differ: the import stops with a
 command line for each format. ~--format~ reads the files of one format and counts the
 others. Folders below are read where agents keep their sessions in them.
@@ -171,8 +169,8 @@ of zero, its length is that of the text.
 
 One call is one request: spans that are exported twice, layers around a call and agents that sum their calls are left out.
 
-Some texts are not what was sent. Of these the length alone is taken: prompts that were
-redacted look equal where they were not, and would share a false prefix.
+Of texts that are not what was sent the length alone is taken: redacted prompts look equal, and
+would share a false prefix.
 
 | text of the prompt | with usage | without usage |
 |---|---|---|

@@ -178,12 +178,18 @@ const (
 )
 
 // archives are the formats that are read, gzip, zstd and Arrow IPC, and those that are
-// only known. What is in gzip and zstd may be Arrow, and no more than that.
-var archives = []struct{ name, magic string }{
-	{"gzip", "\x1f\x8b"}, {"zstd", "\x28\xb5\x2f\xfd"}, {"Arrow", arrowFileMagic}, {"Arrow stream", arrowStreamMagic},
-	{"Feather 1", oldFeatherMagic}, {"XLS", oldExcelMagic}, {"zip", "PK\x03\x04"}, {"xz", "\xfd7zXZ\x00"},
-	{"bzip2", "BZh"},
+// only known, with what makes a file of them that is read. What is in gzip and zstd may be Arrow, and no more.
+var archives = []struct{ name, magic, instead string }{
+	{"gzip", "\x1f\x8b", ""}, {"zstd", "\x28\xb5\x2f\xfd", ""}, {"Arrow", arrowFileMagic, ""},
+	{"Arrow stream", arrowStreamMagic, ""}, {"zip", "PK\x03\x04", unpackFirst}, {"xz", "\xfd7zXZ\x00", unpackFirst},
+	{"bzip2", "BZh", unpackFirst}, {"an Excel workbook (XLS)", oldExcelMagic, asCSV},
+	{"Feather 1", oldFeatherMagic, "only its second version is read, which is Arrow IPC: write it with " +
+		"pyarrow.feather.write_feather, or as Parquet"},
+	{"a SQLite database", sqliteMagic, "databases are not read: import the table that has the calls, with " +
+		"sqlite3 -header -csv FILE 'SELECT * FROM TABLE' > FILE.csv; sqlite3 FILE .tables lists the tables"},
 }
+
+const sqliteMagic, unpackFirst = "SQLite format 3\x00", "archives of this kind are not read: unpack it first"
 
 // Plain makes a file that yields what is in it, when it is an archive or the log of a container.
 func Plain(f File) File {
@@ -252,7 +258,7 @@ func (u *archiveReader) begin() error {
 
 func (u *archiveReader) open(in *bufio.Reader) error {
 	u.out = in
-	head, err := in.Peek(len(arrowFileMagic))
+	head, err := in.Peek(len(sqliteMagic))
 	if err != nil && len(head) == 0 {
 		return u.fault(err)
 	}
@@ -281,11 +287,6 @@ func (u *archiveReader) open(in *bufio.Reader) error {
 			u.out, err = newArrowReader(in, batches)
 		case "Arrow stream":
 			u.out, err = newArrowReader(in, batches)
-		case "Feather 1":
-			return archiveError{u.name, "only its second version is read, which is Arrow IPC: write it with " +
-				"pyarrow.feather.write_feather, or as Parquet", nil}
-		case "XLS":
-			return archiveError{"an Excel workbook (XLS)", asCSV, nil}
 		default:
 			start, _ := in.Peek(record.HeadBytes)
 			if what := workbook(start); a.name == "zip" && what != "" {
@@ -295,7 +296,7 @@ func (u *archiveReader) open(in *bufio.Reader) error {
 				}
 				return archiveError{what, advice, nil}
 			}
-			return archiveError{u.name, "archives of this kind are not read: unpack it first", nil}
+			return archiveError{u.name, a.instead, nil}
 		}
 		if err == nil && packed {
 			return u.open(bufio.NewReaderSize(u.out, record.HeadBytes))
