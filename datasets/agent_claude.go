@@ -30,13 +30,11 @@ import (
 //   - After a compaction the prompt is a new one; the call that made the summary is
 //     not in the log, nor are system prompts and definitions of tools.
 func claudeFormat() Format {
-	f := Format{
-		detect: isClaude,
-	}.described("claude-code")
-	f = f.ofSessions(".jsonl", newClaudeDecoder)
+	f := Format{detect: isClaude}.described("claude-code")
+	f = f.ofSessions("*.jsonl", newClaudeDecoder)
 	f.detectFiles = func(files []File) bool {
 		some := false
-		for _, f := range sessionFiles(files, ".jsonl") {
+		for _, f := range sessionFiles(files, "*.jsonl") {
 			head, err := input.Head(f)
 			if err != nil || !isClaude(sniff.New(head)) && !isClaudeAside(head) {
 				return false

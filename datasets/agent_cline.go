@@ -23,10 +23,8 @@ import (
 //     OpenAI's.
 //   - When a call ended is not in the file.
 func clineFormat() Format {
-	f := Format{
-		detect: isCline,
-	}.described("cline")
-	return f.ofSessions("ui_messages.json", agentsBy(gatherCline))
+	f := Format{detect: isCline}.described("cline")
+	return f.ofSessions("*ui_messages.json", agentsBy(gatherCline))
 }
 
 // isCline tells by the first message.

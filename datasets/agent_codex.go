@@ -30,10 +30,8 @@ import (
 //   - After a compaction the prompt is a new one; the usage of the call that made the
 //     summary is not in most files.
 func codexFormat() Format {
-	f := Format{
-		detect: isCodex,
-	}.described("codex")
-	f = f.ofSessions(".jsonl", newCodexDecoder)
+	f := Format{detect: isCodex}.described("codex")
+	f = f.ofSessions("*.jsonl", newCodexDecoder)
 	f.open = recordsOpener(newCodexDecoder).lines
 	return f
 }

@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -36,6 +37,19 @@ func TestGemini(t *testing.T) {
 		"20s session=s model=m turn=2 after=[1] in=910 out=40 cached=640 reasoning=12 chat e2e=2s think=10s",
 		"30s session=s model=m turn=3 after=[1] in=910 out=40 cached=640 reasoning=12 chat e2e=3s think=20s")
 	notesAre(t, info, noteAgentArrival)
+	// The file of before 2026 is one object, over many lines or in one.
+	first, messages, _ := strings.Cut(strings.TrimSpace(main), "\n")
+	old := strings.TrimSuffix(strings.TrimPrefix(first, "{"), "}") + `,"messages":[` + strings.ReplaceAll(messages, "\n", ",\n") + "]}"
+	want, _ := mustRead(t, main, Options{})
+	for _, in := range []string{"{\n" + old, "{" + strings.ReplaceAll(old, "\n", "")} {
+		files := textFiles(in)
+		files[0].Name = "chats/session-1.json"
+		all, _, err := readTogether(files, Options{})
+		if alone, _ := mustRead(t, in, Options{}); err != nil || !reflect.DeepEqual(all, want) || !reflect.DeepEqual(alone, want) {
+			t.Errorf("%s: %v, %v", in, all, err)
+		}
+	}
+	wantBad(t, "{\n"+strings.Replace(old, "00:08Z", "00.08Z", 1), Options{}, "log:4:")
 	files := textFiles(quoted(meta("k", "subagent", "04"), asks("u", "04"), says("g", "06", used, "")), main)
 	files[0].Name, files[1].Name = "chats/s/k.jsonl", "chats/session-1.jsonl"
 	all, _, err := readTogether(files, Options{})

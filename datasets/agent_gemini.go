@@ -1,7 +1,9 @@
 package datasets
 
 import (
+	"bufio"
 	"bytes"
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -21,13 +23,16 @@ import (
 //   - A call arrives with the message of the user before it, or the last result of the
 //     tools of the call before it. It ends at its own time.
 //   - A message after a rewind follows the one that was gone back to.
-//   - Files of one object with a list of messages, of before 2026, are not read.
+//   - Files of before 2026 are one object, with a list of the messages.
 func geminiFormat() Format {
-	f := Format{
-		detect: isGemini,
-	}.described("gemini-cli")
-	f = f.ofSessions(".jsonl", openGemini)
-	f.open = recordsOpener(openGemini).lines
+	f := Format{detect: isGemini}.described("gemini-cli")
+	f = f.ofSessions("*.jsonl|session-*.json", openGemini)
+	f.open = func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
+		if first, _, _ := bytes.Cut(head, []byte("\n")); string(bytes.TrimSpace(first)) == "{" { // an object over many lines
+			return recordsOpener(openGemini).file(in, head, o, s)
+		}
+		return recordsOpener(openGemini).lines(in, head, o, s)
+	}
 	return f
 }
 
@@ -40,7 +45,7 @@ func openGemini(in record.Reader, o Options, s *Source) decoder {
 
 // isGemini tells by what a file says of itself, or by a message with tokens.
 func isGemini(head *sniff.Sample) bool {
-	return slices.ContainsFunc(head.Lines(), func(line *sniff.Record) bool {
+	return slices.ContainsFunc(append(head.Lines(), head.Records()...), func(line *sniff.Record) bool {
 		return line.Has("projectHash") && line.Has("sessionId") ||
 			line.Has("tokens") && line.Has("id") && bytes.Contains(line.Raw, []byte(`"type":"gemini"`))
 	})
@@ -59,8 +64,17 @@ type geminiRecord struct {
 	Rewind    string       `json:"$rewindTo"`
 	Tools     []geminiTool `json:"toolCalls"`
 
-	Tokens *tokenusage.Counts `json:"tokens"`
+	Tokens   *tokenusage.Counts `json:"tokens"`
+	Messages []json.RawMessage  `json:"messages"`
 }
+
+// A memberPlace is a reader whose current record holds a message at an offset.
+type memberPlace struct {
+	record.Reader
+	at int
+}
+
+func (m memberPlace) Place(offset int) (line, col int64) { return m.Reader.Place(m.at + offset) }
 
 type geminiTool struct {
 	Timestamp string `json:"timestamp"`
@@ -83,13 +97,34 @@ type geminiMessage struct {
 	before *geminiMessage
 }
 
+// begin takes what a file says of itself, and its messages where it is one object.
+func (d *geminiDecoder) begin(t *agentThread, r *geminiRecord, raw []byte) (err error) {
+	t.id, t.session = r.Session, r.Session
+	// A sub-agent is in a folder that is named for its parent.
+	if folders := strings.Split(strings.ReplaceAll(d.file, `\`, "/"), "/"); len(folders) > 1 && r.Kind == "subagent" {
+		t.parent, t.spawned = folders[len(folders)-2], true
+	}
+	t.born, err = d.instant(raw, "startTime", r.Start)
+	within, offset := d.in, 0
+	for _, message := range r.Messages {
+		offset += bytes.Index(raw[offset:], message)
+		if d.in = (memberPlace{within, offset}); err == nil {
+			err = d.gather(message)
+		}
+	}
+	d.in = within
+	return err
+}
+
 // gather takes a line.
 func (d *geminiDecoder) gather(raw []byte) error {
 	var r geminiRecord
 	if err := decodeRecord(d.in, raw, &r); err != nil {
 		return err
 	}
-	d.s.fields.Scan(raw)
+	if len(r.Messages) == 0 {
+		d.s.fields.Scan(raw)
+	}
 	if !d.begun || d.file != d.s.file {
 		d.begun, d.file, d.byID, d.last = true, d.s.file, map[string]*geminiMessage{}, nil
 		d.threads = append(d.threads, &agentThread{session: d.file})
@@ -97,15 +132,7 @@ func (d *geminiDecoder) gather(raw []byte) error {
 	t := d.threads[len(d.threads)-1]
 	switch {
 	case r.Project != "" && t.id == "":
-		t.id, t.session = r.Session, r.Session
-		// A sub-agent is in a folder that is named for its parent.
-		if folders := strings.Split(strings.ReplaceAll(d.file, `\`, "/"), "/"); len(folders) > 1 &&
-			r.Kind == "subagent" {
-			t.parent, t.spawned = folders[len(folders)-2], true
-		}
-		at, err := d.instant(raw, "startTime", r.Start)
-		t.born = at
-		return err
+		return d.begin(t, &r, raw)
 	case r.Rewind != "":
 		if m, ok := d.byID[r.Rewind]; ok {
 			d.last = m

@@ -19,10 +19,8 @@ import (
 //   - A call arrives with the newest record of its session before it that is of the user
 //     or the result of a tool. It ends at its own time.
 func qwenFormat() Format {
-	f := Format{
-		detect: isQwen,
-	}.described("qwen-code")
-	f = f.ofSessions(".jsonl", openQwen)
+	f := Format{detect: isQwen}.described("qwen-code")
+	f = f.ofSessions("*.jsonl", openQwen)
 	f.open = recordsOpener(openQwen).lines
 	return f
 }

@@ -25,10 +25,8 @@ import (
 //     these totals, which few trajectories have, are not read.
 //   - There are no times, but for how long the action of a step ran, which is tool time.
 func sweAgentFormat() Format {
-	f := Format{
-		detect: isSWEAgent,
-	}.described("swe-agent")
-	return f.ofSessions(".traj", func(in record.Reader, _ Options, s *Source) decoder {
+	f := Format{detect: isSWEAgent}.described("swe-agent")
+	return f.ofSessions("*.traj", func(in record.Reader, _ Options, s *Source) decoder {
 		s.info.HasText, s.info.HasSessions = true, true
 		s.notes.SayOnce(noteSWELengths)
 		return &sweAgentDecoder{in: in, s: s}

@@ -349,27 +349,29 @@ func undecoded(in record.Reader, err error, otherKind string) *fault.Fault {
 
 // sessionsAmong are the session files of a folder, or all files where none is named
 // as one, since the format was told; Info.LeftOut names the others.
-func sessionsAmong(files []File, s *Source, end string) []File {
-	sessions := sessionFiles(files, end)
+func sessionsAmong(files []File, s *Source, names string) []File {
+	sessions := sessionFiles(files, names)
 	if len(sessions) == 0 {
 		return files
 	}
 	for _, f := range files {
-		if len(sessionFiles([]File{f}, end)) == 0 {
+		if len(sessionFiles([]File{f}, names)) == 0 {
 			s.info.LeftOut = append(s.info.LeftOut, f.Name)
 		}
 	}
 	return sessions
 }
 
-// sessionFiles are those of a folder that may be session files of an agent, by the
-// end of their names: agents keep other files beside them.
-func sessionFiles(files []File, end string) (sessions []File) {
+// sessionFiles are those of a folder that may be session files of an agent, by patterns of their names with "|"
+// between them: agents keep other files beside them.
+func sessionFiles(files []File, names string) (sessions []File) {
 	for _, f := range files {
 		name := path.Base(strings.ReplaceAll(f.Name, `\`, "/"))
 		name = strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst")
-		if strings.HasSuffix(name, end) {
-			sessions = append(sessions, f)
+		for pattern := range strings.SplitSeq(names, "|") {
+			if ok, _ := path.Match(pattern, name); ok {
+				sessions = append(sessions, f)
+			}
 		}
 	}
 	return sessions

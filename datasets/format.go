@@ -113,17 +113,16 @@ func (f Format) ofFiles(open recordsOpener) Format {
 	return f
 }
 
-// ofSessions completes a format of session files, whose names have one end: agents keep other
-// files beside them.
-func (f Format) ofSessions(end string, open recordsOpener) Format {
+// ofSessions completes a format of session files, told by their names, see [sessionFiles].
+func (f Format) ofSessions(names string, open recordsOpener) Format {
 	f = f.ofFiles(open)
 	detect, openFiles := f.detectFiles, f.openFiles
 	f.detectFiles = func(files []File) bool {
-		sessions := sessionFiles(files, end)
+		sessions := sessionFiles(files, names)
 		return len(sessions) > 0 && detect(sessions)
 	}
 	f.openFiles = func(files []File, o Options, s *Source) (decoder, error) {
-		return openFiles(sessionsAmong(files, s, end), o, s)
+		return openFiles(sessionsAmong(files, s, names), o, s)
 	}
 	return f
 }

@@ -54,28 +54,22 @@ func listFormats() []Format {
 
 func jsonlFormat() Format {
 	return Format{
-		Name:    "jsonl",
-		About:   "JSON objects, one a line or in an array; --map names the fields",
-		Example: `{"t":"2026-01-02T03:04:05Z","usage":{"prompt_tokens":120,"completion_tokens":40}}`,
-		timed:   true, mapped: true, dated: true,
+		timed: true, mapped: true, dated: true,
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
 			all, first := row.JSONInputs(in, head, s.fields)
 			look := row.JSON{Records: record.NewJSON(bufio.NewReader(bytes.NewReader(head)), head)}
 			return openMapped(all, first, look, o.Map.dotted(), o, s)
 		},
-	}
+	}.described("jsonl")
 }
 
 func csvFormat() Format {
 	return Format{
-		Name:    "csv",
-		About:   "CSV with a header; --map names the columns",
-		Example: "t,prompt_tokens,completion_tokens",
-		timed:   true, mapped: true, dated: true, csv: true,
+		timed: true, mapped: true, dated: true, csv: true,
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
 			return openCSV(in, head, o.Map, o, s)
 		},
-	}
+	}.described("csv")
 }
 
 // parquetFormat reads Parquet files of any schema, whoever wrote them. A file
@@ -87,13 +81,10 @@ func csvFormat() Format {
 // of the others memory holds a page each.
 func parquetFormat() Format {
 	return Format{
-		Name:    "parquet",
-		About:   "Parquet; --map names the columns, unless it is baseten, wildchat or lmsys",
-		Example: "PAR1…",
-		timed:   true, mapped: true, dated: true,
+		timed: true, mapped: true, dated: true,
 		detect: func(head *sniff.Sample) bool { return row.IsParquet(head.Bytes) },
 		open:   openParquet,
-	}
+	}.described("parquet")
 }
 
 // openParquet reads a Parquet file by the mapping or, without one, in the format

@@ -68,7 +68,7 @@ TARGETS
 A path is a column name, or keys and list positions such as ~usage.prompt_tokens~ and
 ~choices[0].text~. ~a|b~ takes the first that a record has. Counts may be sums: ~input_tokens=usage.input_tokens+usage.cache_read_input_tokens~.
 So may a day and a time of day: ~time=Date+Time~. One flag may hold several pairs
-with commas between. A path leads into JSON that a column or a field holds as a string:
+with commas between. A path leads into JSON in a string:
 ~usage.prompt_tokens~ is in the column ~usage~.
 
 - **CSV.** Delimiter (comma, semicolon, tab or ~|~), quotes (doubled, or with a backslash
