@@ -315,6 +315,8 @@ func (i *Inspection) propose() {
 		return !timed && c.is(dateType) && share(c.words, wordsOf("end ended finish finished completed ende"))
 	})
 	switch why := sums(all, timed); {
+	case i.Records == 0 && i.Whole:
+		i.Missing, i.Final = "it has no records", true
 	case !sized:
 		i.Missing = "no field looks like a prompt or its number of tokens"
 	case slices.ContainsFunc(all, func(c candidate) bool {

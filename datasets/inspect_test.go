@@ -100,6 +100,7 @@ a.b: text (3 characters) 1
 input tokens: number (its mark is of decimals or of thousands) 1
 --map time=t --decimal comma --map input_tokens=input tokens
 `,
+		"at,prompt_tokens\n":              "\nit has no records",
 		`{"at":5,"prompt_tokens"` + "\n":  "\nnone of its records is whole JSON",
 		"\x7fELF\x00\x01\n\xff\xfe\x00\n": "\nit is neither JSON nor CSV nor Parquet",
 		`{"latency":5,"response_time":7,"end":"2026-01-02T03:04:05Z","input_tokens":1,"cached_input_tokens":1,"max_tokens":5}`: `latency: whole number (5) 1

@@ -65,11 +65,7 @@ var openAILogUsage = []string{"usage", "response.usage"}
 func openAILogFormat() Format {
 	return Format{
 		timed: true, mapped: true, dated: true, base: openAILogMapping, bodies: bodyMembers,
-		reads: append(usageReads(nil, openAILogUsage),
-			fieldAt("response.content|response.text|response.type|response.tool_calls|response.function_call",
-				"output_tokens output_blocks", tokenised), fieldAt("system|instructions",
-				"input_tokens blocks", tokenised),
-			fieldAt("payloads", "", "bodies of requests, whose fields these are"), fieldAt(toolDelay, "tool_ns", "")),
+		reads:  append(usageReads(nil, openAILogUsage), fieldAt(toolDelay, "tool_ns", "")),
 		detect: func(head *sniff.Sample) bool { return hasPrompt(head) && !hidesFields(head) },
 		open:   rowsOpener(openOpenAILog).json,
 	}.described("openai-log")

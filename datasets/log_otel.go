@@ -66,13 +66,8 @@ var (
 		"tokens":   "",
 	}
 	otelReads = []SourceField{
-		usageAt("attributes.gen_ai.usage", "attributes.llm.token_count", "attributes.ai.usage", "attributes.llm.usage"),
-		fieldAt("status.code|status.status_code|attributes.otel.status_code", "status", ""),
-		fieldAt("duration", "e2e_ns", "of Jaeger, with tags"),
 		fieldAt(strings.Join(slices.Concat(spanTraces, spanIDs, spanParents), "|")+"|attributes.gen_ai.response.id", "",
 			"tells a call that was recorded twice; not kept"),
-		fieldAt("resourceSpans[].scopeSpans[].spans|scopeSpans[].spans|spans", "", "the spans, whose fields these are"),
-		fieldAt("attributes|tags", "", "a list of keys and values; the ones listed here are read"),
 	}
 )
 

@@ -129,6 +129,7 @@ func TestParquetRoundTrip(t *testing.T) {
 		U     uint64            `parquet:"u"`
 		F     float32           `parquet:"f"`
 		Day   int32             `parquet:"day,date"`
+		Clock int32             `parquet:"clock,time(millisecond)"`
 		At    time.Time         `parquet:"at,timestamp(nanosecond)"`
 		Deep  [][]int32         `parquet:"-"`
 		Attr  map[string]string `parquet:"attr"`
@@ -144,7 +145,7 @@ func TestParquetRoundTrip(t *testing.T) {
 	}
 	rows := []outer{
 		{Name: "x", List: []inner{{A: &seven, B: []string{"p", "q"}}, {}}, Plain: []int64{1, 2}, Opt: &inner{B: []string{"z"}}, Map: map[string]int64{"k": 5},
-			Bool: true, U: math.MaxUint64, F: 1.5, Day: 3, At: time.Unix(1700000000, 123456789)},
+			Bool: true, U: math.MaxUint64, F: 1.5, Day: 3, Clock: 11045250, At: time.Unix(1700000000, 123456789)},
 		{Name: "y", F: float32(math.NaN())},
 		{Plain: long, Words: words},
 		{Name: "é\xff", List: []inner{{B: []string{""}}}},
@@ -161,7 +162,7 @@ func TestParquetRoundTrip(t *testing.T) {
 	if len(all) != len(rows) {
 		t.Fatalf("%d rows", len(all))
 	}
-	if got, want := fmt.Sprint(all[0]), "map[at:2023-11-14T22:13:20.123456789Z attr:map[] bool:true day:3 f:1.5 list:[map[a:7 b:[p q]] map[b:[]]] map:map[k:5] name:x opt:map[b:[z]] plain:[1 2] u:18446744073709551615 words:[]]"; got != want {
+	if got, want := fmt.Sprint(all[0]), "map[at:2023-11-14T22:13:20.123456789Z attr:map[] bool:true clock:03:04:05.25 day:1970-01-04 f:1.5 list:[map[a:7 b:[p q]] map[b:[]]] map:map[k:5] name:x opt:map[b:[z]] plain:[1 2] u:18446744073709551615 words:[]]"; got != want {
 		t.Errorf("%s\n%s", got, want)
 	}
 	if _, ok := all[1]["f"]; ok || all[1]["opt"] != nil || len(all[1]["list"].([]any)) != 0 {

@@ -96,9 +96,7 @@ func dynamoFormat() Format {
 			return lengths && (dialect || plain) &&
 				!sniff.Any(keys, "chat_id", "parent_chat_id", "text_input", "messages", "payload")
 		}),
-		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
-			return openLengths(in, head, o, s)
-		},
+		open: openLengths,
 	}.described("dynamo")
 }
 

@@ -436,20 +436,19 @@ func converter(t parquet.Type) func(parquet.Value) any {
 	if logical := t.LogicalType(); logical != nil {
 		switch logical := logical.Value.(type) {
 		case *format.TimestampType:
-			unit, ok := logical.Unit.Value.(interface{ Duration() time.Duration })
-			if !ok {
-				break
-			}
 			layout := "2006-01-02T15:04:05.999999999"
 			if logical.IsAdjustedToUTC {
 				layout = time.RFC3339Nano
 			}
-			length := int64(unit.Duration())
-			perSecond := int64(time.Second) / length
-			return func(v parquet.Value) any {
-				n := v.Int64()
-				return time.Unix(n/perSecond, n%perSecond*length).UTC().Format(layout)
+			if unit, ok := logical.Unit.Value.(interface{ Duration() time.Duration }); ok {
+				return dated(unit.Duration(), layout)
 			}
+		case *format.TimeType:
+			if unit, ok := logical.Unit.Value.(interface{ Duration() time.Duration }); ok {
+				return dated(unit.Duration(), "15:04:05.999999999")
+			}
+		case *format.DateType:
+			return func(v parquet.Value) any { return time.Unix(int64(v.Int32())*86400, 0).UTC().Format(time.DateOnly) }
 		case *format.DecimalType:
 			return decimal(int(logical.Scale))
 		case *format.IntType:
@@ -482,6 +481,18 @@ func converter(t parquet.Type) func(parquet.Value) any {
 		}
 	}
 	return func(v parquet.Value) any { return strings.ToValidUTF8(string(v.ByteArray()), "\uFFFD") }
+}
+
+// dated writes times that count a unit, in 32 or 64 bits.
+func dated(unit time.Duration, layout string) func(parquet.Value) any {
+	perSecond := int64(time.Second / unit)
+	return func(v parquet.Value) any {
+		n := v.Int64()
+		if v.Kind() == parquet.Int32 {
+			n = int64(v.Int32())
+		}
+		return time.Unix(n/perSecond, n%perSecond*int64(unit)).UTC().Format(layout)
+	}
 }
 
 // float spells all digits: readers of counts and times want no exponents.
