@@ -69,7 +69,7 @@ var mayImport = map[string]string{
 	"replay/contract":    "trace trace/quantity trace/doc trace/sample trace/strictyaml replay/result replay/report replay/figure",
 	"replay/scenario":    "trace trace/doc trace/quantity trace/strictyaml replay/result replay/report",
 	"replay/peer":        "trace trace/sample replay/result replay/report",
-	"replay/peerfile":    "trace trace/nonfinite trace/doc replay/result replay/report trace/objectstore",
+	"replay/peerfile":    "trace trace/nonfinite trace/doc replay/openai replay/result replay/report trace/objectstore",
 	"replay/compare":     "trace trace/doc trace/sample replay/result replay/report trace/textpage replay/figure",
 	"replay/bench":       "replay replay/result replay/openai replay/report replay/contract replay/engine trace trace/arrival trace/doc trace/quantity trace/sample trace/strictyaml trace/textpage trace/objectstore trace/fleet replay/figure",
 	"replay/calibrate":   "replay/figure replay/engine replay/report replay/result trace trace/doc trace/sample trace/strictyaml trace/textpage trace/fleet",

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"reprise/replay/openai"
 	"reprise/replay/result"
 	"reprise/trace"
 )
@@ -92,7 +93,7 @@ func (r *record) row() (row result.Result, err error) {
 		row.Error = result.KindCancelled
 		return row, nil
 	case r.Error != nil:
-		row.Error = classOfStatus(r.Error.Code)
+		row.Error = openai.HTTPError(r.Error.Code, nil).Kind // what the file says in words is not looked at
 		if r.Error.Code >= 100 && r.Error.Code < 600 {
 			row.HTTPStatus = trace.Ptr(int32(r.Error.Code))
 		}

@@ -15,8 +15,7 @@
 //
 //   - open.go: which tool wrote a file; runs of a file with several; rows into a run:
 //     instants from its start, requests open at once, the digest of its lengths
-//   - stream.go: JSON as a stream of members and elements; seconds into nanoseconds;
-//     classes of errors by status
+//   - stream.go: JSON as a stream of members and elements; seconds into nanoseconds
 //   - arrays.go: the JSON of vLLM's bench serve, with one array for each quantity, and the
 //     JSON lines of SGLang's
 //   - aiperf.go: AIPerf's profile_export.jsonl

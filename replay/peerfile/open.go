@@ -108,7 +108,7 @@ type tool struct {
 	name   string
 	marks  []string // keys of the first object, all of which it has
 	decode func(d *json.Decoder) ([]run, error)
-	sums   string // of a file without requests: what to do
+	sums   string // of a file without requests: what to do; without both the tool is only known
 }
 
 // tools are in the order in which they are tried: keys of a later one may be in an earlier.
@@ -125,7 +125,19 @@ var tools = []tool{
 	{name: "inference-perf", marks: []string{"load_summary", "successes"},
 		sums: "it is inference-perf's summary: name per_request_lifecycle_metrics.json beside it, which " +
 			"report.request_lifecycle.per_request: true writes"},
+	{name: "GenAI-Perf", marks: []string{"service_kind", "experiments"}},
+	{name: "GenAI-Perf", marks: []string{"request_throughput", "request_latency", "input_config"}},
+	{name: "LLMPerf", marks: []string{"inter_token_latency_s", "number_output_tokens"}},
+	{name: "LLMPerf", marks: []string{"mean_input_tokens", "stddev_input_tokens"}},
+	{name: "EvalScope", marks: []string{"Total requests", "Succeed requests"}},
+	{name: "vllm bench throughput", marks: []string{"elapsed_time", "num_requests"}},
+	{name: "vllm bench latency", marks: []string{"avg_latency", "latencies"}},
+	{name: "trtllm-bench", marks: []string{"request_info", "performance"}},
 }
+
+// unread is said of the files of tools that are only known.
+const unread = "it is of %s, whose files are not read: most have no requests, or not when their tokens came. Measure " +
+	"with reprise replay, or with AIPerf, GuideLLM, inference-perf, SGLang or vllm bench serve --save-detailed"
 
 // toolOf tells a tool by the keys of the first object, which may be in an array.
 func toolOf(r io.Reader) (tool, error) {
@@ -170,7 +182,7 @@ func decode(f io.ReadSeeker) ([]run, error) {
 		return nil, err
 	}
 	if t.decode == nil {
-		return nil, errors.New(t.sums)
+		return nil, errors.New(cmp.Or(t.sums, fmt.Sprintf(unread, t.name)))
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return nil, err

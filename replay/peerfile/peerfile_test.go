@@ -241,6 +241,14 @@ func TestWhatCannotBeRead(t *testing.T) {
 		{"r.json", `{"metadata": {}, "benchmarks": []}`, "", "it has no run"},
 		{"r.json", `{"schema_version": "1", "aiperf_version": "0.13"}`, "", "it is AIPerf's summary: name profile_export.jsonl beside it, which has the requests"},
 		{"r.json", `{"load_summary": {}, "successes": {}}`, "", "it is inference-perf's summary: name per_request_lifecycle_metrics.json beside it, which report.request_lifecycle.per_request: true writes"},
+		{"r.json", `[{"error_code": null, "inter_token_latency_s": 0.01, "ttft_s": 0.2, "number_output_tokens": 7}]`, "", fmt.Sprintf(unread, "LLMPerf")},
+		{"r.json", `{"version": "1", "mean_input_tokens": 550, "stddev_input_tokens": 150}`, "", fmt.Sprintf(unread, "LLMPerf")},
+		{"r.json", `{"experiments": [], "version": "", "service_kind": "openai", "endpoint": ""}`, "", fmt.Sprintf(unread, "GenAI-Perf")},
+		{"r.json", `{"request_throughput": {}, "request_latency": {}, "input_config": {}}`, "", fmt.Sprintf(unread, "GenAI-Perf")},
+		{"r.json", `{"Time taken for tests (s)": 1, "Total requests": 1, "Succeed requests": 1}`, "", fmt.Sprintf(unread, "EvalScope")},
+		{"r.json", `{"elapsed_time": 1, "num_requests": 1}`, "", fmt.Sprintf(unread, "vllm bench throughput")},
+		{"r.json", `{"avg_latency": 1, "latencies": [1], "percentiles": {}}`, "", fmt.Sprintf(unread, "vllm bench latency")},
+		{"r.json", `{"engine": {}, "request_info": {}, "performance": {}}`, "", fmt.Sprintf(unread, "trtllm-bench")},
 		{"r.jsonl", aiperfFile[:strings.IndexByte(aiperfFile, '\n')], "", "it has no requests of AIPerf"},
 	} {
 		path := written(t, c.name, c.text)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"net/http"
 
 	"reprise/replay/report"
 )
@@ -86,27 +85,6 @@ const (
 	perSecond = 1e9 // nanoseconds
 	perMilli  = 1e6
 )
-
-// classOfStatus is the class of a failure by its HTTP status, as those of our own client;
-// what the file says in words is not looked at.
-func classOfStatus(status int) string {
-	switch {
-	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		return "auth"
-	case status == http.StatusNotFound:
-		return "not_found"
-	case status == http.StatusTooManyRequests:
-		return "rate_limited"
-	case status == http.StatusBadGateway || status == http.StatusServiceUnavailable ||
-		status == http.StatusGatewayTimeout || status == 529:
-		return "unavailable"
-	case status >= 400 && status < 500:
-		return "bad_request"
-	case status >= 500 && status < 600:
-		return "server_error"
-	}
-	return "other"
-}
 
 // epochNS is an instant of Unix time in nanoseconds, within the whole numbers of a float64
 // and the years that clocks show.
