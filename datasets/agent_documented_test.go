@@ -2,6 +2,7 @@ package datasets
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -142,6 +143,18 @@ func TestBrokenLinesOfAgents(t *testing.T) {
 		all, info, err := read(strings.NewReader("{\"a\":\n"+f.Example+"\n"), Options{Format: f.Name, MaxBad: 1})
 		if err != nil || len(all) != 1 || info.Bad != 1 {
 			t.Errorf("%s: %d calls, %d bad records, %v", f.Name, len(all), info.Bad, err)
+		}
+	}
+}
+
+// A log without tokens has no calls, and says why.
+func TestAgentsWithoutTokens(t *testing.T) {
+	for _, in := range []string{quoted("{'timestamp':'2026-01-01T00:00:00Z','type':'session_meta','payload':{'id':'s'}}",
+		"{'timestamp':'2026-01-01T00:00:05Z','type':'response_item','payload':{'type':'message','role':'assistant'}}"),
+		quoted("{'sessionId':'s','projectHash':'p','startTime':'2026-01-01T00:00:00Z'}", "{'id':'g','timestamp':'2026-01-01T00:00:05Z','type':'gemini'}")} {
+		all, info := mustRead(t, in, Options{})
+		if len(all) != 0 || !slices.Contains(info.Notes, noteNoTokens) {
+			t.Errorf("%s: %d calls, %q", in, len(all), info.Notes)
 		}
 	}
 }

@@ -152,8 +152,13 @@ func badIn(in record.Reader, raw []byte, path, why string) *fault.Fault {
 	return fault.Bad(line, col, why)
 }
 
+const noteNoTokens = "no record has the tokens of a call: versions of the agent that do not log them cannot be imported"
+
 // arrange puts the calls in the order of their arrivals.
 func (l *agentLog) arrange() error {
+	if len(l.calls) == 0 {
+		l.s.notes.SayOnce(noteNoTokens)
+	}
 	l.order, l.rank = make([]int32, len(l.calls)), make([]int64, len(l.calls))
 	for i := range l.order {
 		l.order[i] = int32(i)

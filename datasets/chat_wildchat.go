@@ -33,7 +33,6 @@ func hasLMSYS(has func(string) bool) bool {
 // conversation, and repeats: a session is known by its row and its hash.
 func wildChatFormat() Format {
 	return Format{
-		reads:  wildChat.reads(),
 		timed:  true,
 		detect: sniff.Objects(hasWildChat),
 		open:   wildChat.openLines,
@@ -45,7 +44,6 @@ func wildChatFormat() Format {
 // text as NAME_1, NAME_2…, which changes its length in tokens a little.
 func lmsysFormat() Format {
 	return Format{
-		reads:  lmsys.reads(),
 		detect: sniff.Objects(hasLMSYS),
 		open:   lmsys.openLines,
 	}.described("lmsys")
@@ -56,21 +54,6 @@ func lmsysFormat() Format {
 type dialogueKind struct {
 	id    string // field of the conversation's name
 	timed bool   // its messages have times
-}
-
-// reads are the fields of a row.
-func (k dialogueKind) reads() []SourceField {
-	out := []SourceField{
-		fieldAt(k.id, "session turn parents", ""),
-		fieldAt("model", "model", ""),
-		fieldAt("conversation", "", packed),
-		fieldAt("conversation[].role", "", decides),
-		fieldAt("conversation[].content", "input_tokens blocks output_tokens output_blocks", tokenised),
-	}
-	if k.timed {
-		out = append(out, fieldAt("timestamp|conversation[].timestamp", "arrival_ns", ""))
-	}
-	return out
 }
 
 // openLines reads the rows as lines of JSON, or as Parquet when they are that.

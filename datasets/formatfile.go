@@ -190,14 +190,12 @@ func parseFormat(name string, text []byte, code formatCode) (d declaredFormat, t
 		formatCode: code,
 	}
 	if f.Calls != "" {
-		d.members, d.made = [][]string{strings.Split(f.Calls, "[].")}, maps.Clone(d.made)
+		d.members = [][]string{strings.Split(f.Calls, "[].")}
 	}
+	d.made = maps.Collect(maps.All(d.made)) // a copy
 	for _, paths := range fields {
 		for _, path := range paths {
 			if around, ok := strings.CutPrefix(path, aroundCall); ok && f.Calls != "" {
-				if d.made == nil {
-					d.made = map[string]string{}
-				}
 				d.made[path] = around
 			}
 		}

@@ -20,6 +20,8 @@ var inferenceReads = []SourceField{
 	fieldAt("events[].name|events[].attributes", "", "messages that a span has as an event, and the first token"),
 	fieldAt("events[].timeUnixNano|events[].time_unix_nano|events[].timestamp|events[].time", "ttft_ns", ""),
 	fieldAt("session_id", "session turn parents", ""),
+	fieldAt(strings.Join(slices.Concat(spanTraces, spanIDs, spanParents), "|")+"|attributes.gen_ai.response.id", "",
+		"tells a call that was recorded twice; not kept"),
 }
 
 func wholeField(paths, columns string) SourceField {

@@ -51,25 +51,18 @@ var otelTimes = row.Latencies{
 	End:   []string{"endTimeUnixNano", "end_time_unix_nano", "end_time", "endTime"},
 }
 
-// otelMade is where [showSpan] takes what it makes from, and otelReads what it
-// reads beside that. Attributes of OTLP are lists of keys and values; here they
-// stand by their keys.
-var (
-	otelMade = map[string]string{
-		"kind_of_call": "attributes.gen_ai.operation.name", "failed": "status",
-		"e2e": "endTimeUnixNano|end_time_unix_nano|end_time|endTime",
-		"finish_reason": "attributes.gen_ai.response.finish_reasons|attributes.llm.finish_reason|" +
-			"attributes.ai.response.finishReason|attributes.gen_ai.completion.0.finish_reason",
-		"ttft": "", "tools": "", "asked_max_tokens": "", "asked_temperature": "", "session_of_all": "",
-		"messages": "attributes.gen_ai.input.messages|attributes.gen_ai.system_instructions|attributes.ai.prompt.messages",
-		"output":   "attributes.gen_ai.output.messages|attributes.ai.response.text",
-		"tokens":   "",
-	}
-	otelReads = []SourceField{
-		fieldAt(strings.Join(slices.Concat(spanTraces, spanIDs, spanParents), "|")+"|attributes.gen_ai.response.id", "",
-			"tells a call that was recorded twice; not kept"),
-	}
-)
+// otelMade is where [showSpan] takes what it makes from. Attributes of OTLP are lists of keys and values;
+// here they stand by their keys.
+var otelMade = map[string]string{
+	"kind_of_call": "attributes.gen_ai.operation.name", "failed": "status",
+	"e2e": "endTimeUnixNano|end_time_unix_nano|end_time|endTime",
+	"finish_reason": "attributes.gen_ai.response.finish_reasons|attributes.llm.finish_reason|" +
+		"attributes.ai.response.finishReason|attributes.gen_ai.completion.0.finish_reason",
+	"ttft": "", "tools": "", "asked_max_tokens": "", "asked_temperature": "", "session_of_all": "",
+	"messages": "attributes.gen_ai.input.messages|attributes.gen_ai.system_instructions|attributes.ai.prompt.messages",
+	"output":   "attributes.gen_ai.output.messages|attributes.ai.response.text",
+	"tokens":   "",
+}
 
 // otelFormat reads spans of OpenTelemetry: OTLP's JSON as the collector writes it,
 // one export a line or a file, and flat spans with plain attributes, one a line or
@@ -85,7 +78,7 @@ var (
 //     [usageReader].
 func otelFormat() Format {
 	return Format{
-		reads: slices.Concat(mappedFields(otelFields, otelMade), otelReads, inferenceReads),
+		reads: append(mappedFields(otelFields, otelMade), inferenceReads...),
 		timed: true, labels: true,
 		detect: sniff.Objects(func(has func(string) bool) bool {
 			return has("resourceSpans") || has("scopeSpans") || has("spans") || hasOpenInference(has) ||

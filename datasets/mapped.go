@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -89,6 +90,7 @@ func newMappedDecoder(in, first row.Reader, m Mapping, o Options, s *Source) (*m
 	d.setBlockSize(o.BlockSize)
 	if d.s.absent == nil { // else this is another file of the source
 		d.s.absent = absentFields{}
+		d.noteLengths(o.Map)
 		for name, paths := range o.Map {
 			spec := strings.Join(paths, "|")
 			d.s.absent.mapped(name, name, spec, "--map "+name+"="+spec, m.places(name))
@@ -107,6 +109,21 @@ func newMappedDecoder(in, first row.Reader, m Mapping, o Options, s *Source) (*m
 	}
 	return d, nil
 }
+
+// noteLengths says which lengths are taken for tokens although their names do not say so.
+func (d *mappedDecoder) noteLengths(m Mapping) {
+	for _, target := range []string{"input_tokens", "output_tokens"} {
+		for _, path := range m.places(target) {
+			if w := words(path); share(w, lengthWords) && !share(w, wordsOf("token tokens tok toks")) {
+				d.s.notes.SayOnce(fmt.Sprintf("%q is taken for tokens, which its name does not say: text has about 4 "+
+					"characters to a token, so compare a few with the tokens of their texts", path))
+			}
+		}
+	}
+}
+
+// lengthWords are of names of lengths, of whatever unit.
+var lengthWords = wordsOf("length len size chars characters bytes")
 
 var errNoPrompt = fault.Usage("--map needs the prompt or its length: one of messages, prompt and input_tokens")
 

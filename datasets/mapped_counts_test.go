@@ -36,6 +36,16 @@ func TestMappedSums(t *testing.T) {
 	wantEntries(t, `{"n":1,"a":1,"b":2}`, Options{Map: Mapping{"input_tokens": {"n"}, "user": {"a+b"}}}, "in=1")
 }
 
+// A length whose name does not say that it counts tokens is named.
+func TestMappedLengths(t *testing.T) {
+	for name, says := range map[string]bool{"prompt_length": true, "promptChars": true, "prompt_token_length": false, "n": false} {
+		_, info := mustRead(t, name+"\n7\n", Options{Map: Mapping{"input_tokens": {name}}})
+		if got := strings.Contains(strings.Join(info.Notes, "\n"), fmt.Sprintf("%q is taken for tokens", name)); got != says {
+			t.Errorf("%s: %q", name, info.Notes)
+		}
+	}
+}
+
 // The day and the time of day in two fields are one time, and a dash or a NULL is no count.
 func TestMappedSplitTime(t *testing.T) {
 	m := Mapping{"time": {"d+at"}, "input_tokens": {"n"}, "output_tokens": {"o"}}

@@ -24,12 +24,6 @@ var basetenFields = Mapping{
 	"ttft_ms":       {"duration_ttft_ms"},
 }
 
-// basetenReads is what is read beside the mapping.
-var basetenReads = []SourceField{
-	fieldAt("total_hashes|block_size", "blocks", ""),
-	fieldAt("request_canceled", "status", ""),
-}
-
 func hasBaseten(has func(string) bool) bool {
 	return has("timestamp_start_unix_ms") && has("input_tokens") && has("output_tokens")
 }
@@ -45,7 +39,7 @@ func hasBaseten(has func(string) bool) bool {
 // that no other has.
 func basetenFormat() Format {
 	return Format{
-		reads:  append(mappedFields(basetenFields, nil), basetenReads...),
+		reads:  mappedFields(basetenFields, nil),
 		timed:  true,
 		detect: sniff.Lines(hasBaseten),
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {

@@ -106,8 +106,7 @@ func dynamoFormat() Format {
 // message_mode says delta; texts of one session are asked for like lengths.
 func aiperfFormat() Format {
 	return Format{
-		reads: slices.Concat(mappedFields(aiperfFields, nil), mappedFields(dynamoFields, nil),
-			dialectReads),
+		reads: slices.Concat(mappedFields(aiperfFields, nil), mappedFields(dynamoFields, nil), dialectReads),
 		timed: true, sized: true, rows: true, labels: true,
 		// Rows of text are told from the logs of gateways, which have messages and
 		// payloads as well, by fields that only AIPerf has, or by a payload among no
