@@ -18,9 +18,9 @@ import (
 var budgets = map[string]int{
 	"anonymize": 12_850,
 	"cmd":       28_205,
-	"datasets":  28_426,
+	"datasets":  28_416,
 	"examples":  1_000,
-	"replay":    64_142,
+	"replay":    64_132,
 	"synth":     16_414,
 	"trace":     34_849,
 }
