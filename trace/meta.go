@@ -228,6 +228,12 @@ func TierMode(tier string) os.FileMode {
 // Share lets everybody read a file.
 func Share(path string) error { return os.Chmod(path, shared) }
 
+// TierWords are what a command says of the tier of what it wrote.
+func TierWords(tier string) string {
+	return "tier " + tier + map[string]string{"public": ": may be published", "partner": ": for a partner under contract",
+		"internal": ": pseudonymous, for use inside your organisation"}[tier]
+}
+
 // TierNote is what a page, table or the like, named by what, says on its face of
 // the tier that it has from its trace. It is empty for what may be published.
 func TierNote(what, tier string) string {

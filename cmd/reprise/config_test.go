@@ -92,7 +92,7 @@ func TestConfigFaults(t *testing.T) {
 		"- a":             "bad.yaml:1:1: want keys and values",
 	} {
 		writeFiles(t, map[string]string{"bad.yaml": text})
-		if _, errs, code := reprise(t, "replay", "w.parquet", "--config", "bad.yaml"); code != cli.Usage || errs != "reprise: "+want+"\nRun with --help for how to use it.\n" {
+		if _, errs, code := reprise(t, "replay", "w.parquet", "--config", "bad.yaml"); code != cli.Usage || errs != "reprise: "+want+"\n" {
 			t.Errorf("%q: exit code %d, %s\nwant %s", text, code, errs, want)
 		}
 	}
@@ -149,7 +149,7 @@ func TestSettings(t *testing.T) {
 			}
 			continue
 		}
-		if code != cli.Usage || errs != "reprise: "+want+"\nRun with --help for how to use it.\n" {
+		if code != cli.Usage || errs != "reprise: "+want+"\n" {
 			t.Errorf("%s: exit code %d\n%s\nwant %s", args, code, errs, want)
 		}
 	}

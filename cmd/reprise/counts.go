@@ -12,6 +12,7 @@ import (
 	"reprise/anonymize"
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/datasets"
+	"reprise/trace"
 	"reprise/trace/doc"
 	"reprise/trace/profile"
 	"reprise/trace/textpage"
@@ -305,7 +306,7 @@ func (f *importFlags) answer(info datasets.Info, card anonymize.Card, timing str
 			"outside your organisation", rawName(f.out)))
 		fallthrough
 	case anonymize.Internal:
-		out = append(out, fmt.Sprintf("tier %s: pseudonymous, for use inside your organisation", card.Tier))
+		out = append(out, trace.TierWords(card.Tier))
 	}
 	if says := captureWords(f.Capture.Declared); says != "" {
 		out = append(out, says)

@@ -109,7 +109,7 @@ func (f *fidelityFlags) run(cmd *cobra.Command, ref, cand string) error {
 			return result.WriteJSON(w, checks)
 		}
 		return result.WriteText(w, checks,
-			cli.TextOptions(cmd, "All measures: --details. Page with curves: --html FILE."))
+			cli.TextOptions(cmd, "All measures: --details. Curves, and what each measure is: --html FILE."))
 	})
 	if err != nil {
 		return err

@@ -210,9 +210,20 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	}
 	cli.Message(said, "reprise: "+cli.PlainError(err))
 	if code == cli.Usage && !errors.Is(err, cli.ErrExists) {
-		fmt.Fprintln(stderr, "Run with --help for how to use it.")
+		tellHelp(stderr, root, args, err)
 	}
 	return code
+}
+
+// tellHelp names the help of the command that was typed, unless the error has a command line to paste.
+func tellHelp(w io.Writer, root *cobra.Command, args []string, mistake error) {
+	cmd, _, err := root.Find(args)
+	if err != nil {
+		cmd = root
+	}
+	if !strings.Contains(mistake.Error(), cmd.CommandPath()+" ") {
+		fmt.Fprintf(w, "Help and examples: %s --help\n", cmd.CommandPath())
+	}
 }
 
 // execute runs a command. A panic in it is a fault of the program, and no mistake of who called it:

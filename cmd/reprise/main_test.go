@@ -5,8 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -44,7 +46,34 @@ func reprise(t testing.TB, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	var out, errs bytes.Buffer
 	code = run(context.Background(), replacing(args), strings.NewReader(""), &out, &errs)
-	return out.String(), errs.String(), code
+	return out.String(), withoutHelp(errs.String()), code
+}
+
+// withoutHelp leaves out the line that names the help of a command: TestHelpIsNamed has it.
+func withoutHelp(errs string) string {
+	return regexp.MustCompile(`(?m)^Help and examples: reprise( [a-z-]+)* --help\n\z`).ReplaceAllString(errs, "")
+}
+
+// A mistake that shows no command line to paste names the help of the command that was typed.
+func TestHelpIsNamed(t *testing.T) {
+	for line, want := range map[string]string{
+		"replay w.parquet --rate fast": "Help and examples: reprise replay --help\n",
+		"datasets fetch":               "",
+		"datasets fetch --ulr x":       "Help and examples: reprise datasets fetch --help\n",
+		"synth":                        "",
+		"compare":                      "",
+		"--colour":                     "Help and examples: reprise --help\n",
+		"impart":                       "",
+		"job import --machines x":      "Help and examples: reprise job import --help\n",
+	} {
+		var errs bytes.Buffer
+		if code := run(t.Context(), strings.Fields(line), nil, io.Discard, &errs); code != cli.Usage {
+			t.Errorf("%s: exit code %d", line, code)
+		}
+		if got := strings.TrimPrefix(errs.String(), withoutHelp(errs.String())); got != want {
+			t.Errorf("%s: %q, want the help as %q", line, errs.String(), want)
+		}
+	}
 }
 
 // replacing adds --overwrite to a command whose output a step before has written: tests

@@ -275,7 +275,7 @@ func finishParts(cmd *cobra.Command, set *recording.Set, out string, asJSON bool
 	for _, says := range countWords(card) {
 		cli.Notef(cmd, "%s", says)
 	}
-	cli.Notef(cmd, "tier %s: pseudonymous, for use inside your organisation", card.Tier)
+	cli.Notef(cmd, "%s", trace.TierWords(card.Tier))
 	return nil
 }
 

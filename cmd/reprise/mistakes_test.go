@@ -13,7 +13,6 @@ import (
 	"strings"
 	"testing"
 
-	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay/openai"
 )
 
@@ -209,9 +208,6 @@ func TestFirstMistakes(t *testing.T) {
 		}
 		_, errs, code := reprise(t, args...)
 		errs = regexp.MustCompile(`(?m)^(tails|cache: prompts no earlier run has sent).*\n`).ReplaceAllString(errs, "")
-		if code == cli.Usage {
-			errs = strings.TrimSuffix(errs, "Run with --help for how to use it.\n")
-		}
 		errs = regexp.MustCompile(`127.0.0.1:[0-9]{5}`).ReplaceAllString(errs, "ADDRESS")
 		if errs != c.want || code != c.code {
 			t.Errorf("%s: exit code %d\n%s\nwant %d\n%s", c.line, code, errs, c.code, c.want)

@@ -18,7 +18,6 @@ func suggestion(t *testing.T, message string) []string {
 	if !ok {
 		t.Fatalf("the message suggests no command:\n%s", message)
 	}
-	line, _, _ = strings.Cut(line, "\nRun with --help")
 	for shown := range strings.Lines(line) {
 		if n := len(strings.TrimRight(shown, "\n")); n > 80 {
 			t.Errorf("a line of %d columns: %s", n, shown)

@@ -193,8 +193,8 @@ func sayModel(cmd *cobra.Command, path string, meta trace.Meta, n int64, of stri
 		}
 		return cli.WriteJSON(cmd.OutOrStdout(), said)
 	}
-	messages := []string{fmt.Sprintf("%s: a model of %s, tier %s; reprise synth makes workloads of it",
-		outputName(path), doc.Many(n, of), meta.Tier)}
+	messages := []string{fmt.Sprintf("%s: a model of %s; reprise synth makes workloads of it",
+		outputName(path), doc.Many(n, of)), trace.TierWords(meta.Tier)}
 	for _, n := range notes {
 		if !strings.HasPrefix(n, "warning: ") {
 			n = "note: " + n

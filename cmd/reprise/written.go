@@ -93,10 +93,10 @@ func (w *written) say(cmd *cobra.Command, path string) error {
 	if w.Partitions > 0 {
 		answer += ", in " + doc.Many(int64(w.Partitions), "partition")
 	}
-	if w.Tier != "" {
-		answer += ", tier " + w.Tier
-	}
 	messages := []string{answer}
+	if w.Tier != "" {
+		messages = append(messages, trace.TierWords(w.Tier))
+	}
 	for _, n := range w.Notes {
 		messages = append(messages, "note: "+n)
 	}

@@ -140,12 +140,13 @@ func (c *Comparison) decisionText(v *Versus, m *Contrast) string {
 			}
 			return v.B + " is " + comparative + ": " + figures + c.ofAtMost(v) + "."
 		case notFound:
-			out := "No difference found in " + m.Label + ":" + strings.TrimPrefix(figures, m.Label) + "."
+			covered, sizes := v.guardText()
+			out := "No difference found in " + m.Label + ":" + strings.TrimPrefix(figures, m.Label) + covered + "."
 			if m.Detectable != nil {
 				out += fmt.Sprintf(" Minimum detectable effect: %s (power %s).", size(m, *m.Detectable),
 					doc.Number(c.Power))
 			}
-			return out + v.guardText()
+			return out + sizes
 		}
 		if p := c.Plan; p != nil && p.next(v.Rounds) > 0 && len(p.Looks) > 1 {
 			return fmt.Sprintf("No verdict yet: the plan has up to %s, and the next look is after %d. So far: %s.",

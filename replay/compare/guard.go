@@ -39,7 +39,7 @@ func guardNames() string {
 	for _, l := range latencies {
 		of = append(of, l.of.Label)
 	}
-	return "p50, p95 or p99 of " + strings.Join(of[:len(of)-1], ", ") + " or " + of[len(of)-1] + ", or more errors"
+	return "p50, p95 or p99 of " + orList(of) + ", or more errors"
 }
 
 // exactFlips is up to how many rounds all signs are tried: 2^14 ways.
@@ -183,36 +183,33 @@ func (v *Versus) regressions() (out []*Contrast) {
 	return out
 }
 
-// guardText says what slowdown the rounds would have found in the guarded metrics, and which of them they do not
-// cover. It is empty where no metric could be tested.
-func (v *Versus) guardText() string {
-	var least, most *Contrast
+// guardText names the latencies in which no slowdown was found, and says which the rounds would have found, and which
+// guarded metrics they do not cover. Both are empty where no metric could be tested.
+func (v *Versus) guardText() (covered, sizes string) {
+	var tested []*Contrast
+	var latencies []string
 	open := slices.Clone(v.Uncovered)
 	for i := range v.Metrics {
-		m := &v.Metrics[i]
-		switch {
+		switch m := &v.Metrics[i]; {
 		case !m.Guarded || !m.Relative:
 		case m.GuardDetectable == nil:
 			open = append(open, m.Label)
-		case least == nil:
-			least, most = m, m
 		default:
-			if *m.GuardDetectable < *least.GuardDetectable {
-				least = m
-			}
-			if *m.GuardDetectable > *most.GuardDetectable {
-				most = m
-			}
+			tested = append(tested, m)
+			latencies = append(latencies, m.Label[:strings.LastIndex(m.Label, " ")])
 		}
 	}
-	if least == nil {
-		return ""
+	if len(tested) == 0 {
+		return "", ""
 	}
-	says := fmt.Sprintf(" No slowdown found in the latencies that users feel: one of %s (%s) to %s (%s) "+
-		"would have been.",
+
+	bySize := func(a, b *Contrast) int { return cmp.Compare(*a.GuardDetectable, *b.GuardDetectable) }
+	least, most := slices.MinFunc(tested, bySize), slices.MaxFunc(tested, bySize)
+	covered = "; no slowdown found in " + orList(slices.Compact(latencies))
+	sizes = fmt.Sprintf(" One of %s (%s) to %s (%s) would have been found.",
 		size(least, *least.GuardDetectable), least.Label, size(most, *most.GuardDetectable), most.Label)
 	if len(open) > 0 {
-		says += " Not covered: " + strings.Join(open, ", ") + "."
+		sizes += " Not covered: " + strings.Join(open, ", ") + "."
 	}
-	return says
+	return covered, sizes
 }

@@ -283,16 +283,16 @@ func (p *Plan) String() string {
 	return s.String()
 }
 
-// orList joins numbers: 8, 12 or 16.
-func orList(of []int) string {
-	var s []string
-	for _, n := range of {
-		s = append(s, fmt.Sprint(n))
+// orList joins what is there for a choice: 8, 12 or 16.
+func orList[T any](of []T) string {
+	var words []string
+	for _, one := range of {
+		words = append(words, fmt.Sprint(one))
 	}
-	if len(s) == 1 {
-		return s[0]
+	if len(words) == 1 {
+		return words[0]
 	}
-	return strings.Join(s[:len(s)-1], ", ") + " or " + s[len(s)-1]
+	return strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
 }
 
 // level is the largest p that is a verdict after so many rounds: 0 where none may come

@@ -418,6 +418,18 @@ func peaks(p *replay.Plan) string {
 	return out
 }
 
+// outputs says how many output tokens there will be, as far as that is known.
+func (d *Plan) outputs() string {
+	known, open := doc.Count(d.OutputTokens), doc.Many(d.EndedByServer, "answer")+", since the server ends them"
+	switch {
+	case d.EndedByServer == 0:
+		return known
+	case d.OutputTokens == 0:
+		return "unknown for " + open
+	}
+	return known + ", and unknown for " + open
+}
+
 // write prints the plan for people.
 func (d *Plan) write(w io.Writer, o textpage.Options) error {
 	p := textpage.New(o)
@@ -447,7 +459,11 @@ func (d *Plan) write(w io.Writer, o textpage.Options) error {
 			left += "; " + doc.Count(p.Beyond) + " more beyond --duration"
 		}
 		line("requests", "%s%s", doc.Count(p.Requests), left)
-		line("sessions", "%s", doc.Count(d.Sessions))
+		if d.Sessions < p.Requests {
+			line("sessions", "%s", doc.Count(d.Sessions))
+		} else {
+			line("sessions", "none: each request is by itself")
+		}
 		line("duration", "%v from the first scheduled time to the last", inSeconds(p.LastNS-p.FirstNS))
 	} else {
 		line("requests", "%s", doc.Count(d.Requests))
@@ -477,12 +493,7 @@ func (d *Plan) write(w io.Writer, o textpage.Options) error {
 	if i := d.Images; i != nil {
 		line("image tokens", "%d of %d requests, sent as text", i.Tokens, i.Requests)
 	}
-	if d.EndedByServer > 0 {
-		line("output tokens", "%s, and the tokens of %s that the server ends", doc.Count(d.OutputTokens),
-			doc.Many(d.EndedByServer, "answer"))
-	} else {
-		line("output tokens", "%s", doc.Count(d.OutputTokens))
-	}
+	line("output tokens", "%s", d.outputs())
 	if d.PromptBytes != nil {
 		line("prompt bytes", "about %s, estimated from %s", doc.Brief(int64(*d.PromptBytes)),
 			doc.Many(d.PromptsMade, "prompt"))

@@ -163,14 +163,13 @@ func (s *replayServers) learnWords(cmd *cobra.Command, api string) {
 		return m.OffBy(n, sampleTokens)
 	}
 	began := time.Now()
-	off := count()
-	if s.alike = off == ""; s.alike {
+	if s.alike = count() == ""; s.alike {
 		return
 	}
-	before := *m
+	before, usual := *m, m.Tok.Name()
 	if time.Since(began) > noticed/40 { // some 40 counts follow each other
-		cli.Notef(cmd, "tokenizer: none is named, and the server counts %s: looking for words that it counts as one "+
-			"token each, in up to 300 short requests", off)
+		cli.Oncef(cmd, "tokenizer: none is named, and the server has another than %s: looking for words that it "+
+			"counts as one token each, in up to 300 short requests", usual)
 	}
 	server := s.flags.Target.Model + " " + endpoint.Endpoints()[0]
 	found, err := m.OfServer(server, func(words []string, least, want int) ([]int, error) {
@@ -182,9 +181,9 @@ func (s *replayServers) learnWords(cmd *cobra.Command, api string) {
 		*m = before
 	default:
 		s.words = len(m.Words.Text)
-		cli.Oncef(cmd, "tokenizer: none is named, and in a sample the server counts %s. So prompts are made of %d "+
+		cli.Oncef(cmd, "tokenizer: none is named, and the server has another than %s. So prompts are made of %d "+
 			"words that it counts as one token each, and lengths are right; --tokenizer PATH starts faster and sends "+
-			"more of the vocabulary", off, s.words)
+			"more of the vocabulary", usual, s.words)
 	}
 }
 
