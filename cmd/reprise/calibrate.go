@@ -22,7 +22,6 @@ import (
 // calibrateFlags are the flags of calibrate.
 type calibrateFlags struct {
 	out    string
-	asJSON bool
 	stated calibrate.Stated
 }
 
@@ -51,7 +50,7 @@ missing for a good fit, and the sweep that would record them. docs/calibrate.md 
 	results, _ := flags.Sections(fl, flags.ResultsFlags)
 	server, _ := flags.Sections(fl, "Server")
 	results.OutputVar(&f.out, "YAML `file` for the engine; by default only the answer is printed")
-	results.BoolVar(&f.asJSON, "json", false, "print JSON")
+	results.Bool("json", false, "print JSON")
 	flags.Details(fl)
 	results.Bool("quiet", false, flags.QuietUsage)
 	server.IntVar(&f.stated.KVTokens, "kv-tokens", 0,
@@ -90,10 +89,7 @@ func (f *calibrateFlags) run(cmd *cobra.Command, args []string) error {
 			return err
 		}
 	}
-	if f.asJSON {
-		return cli.WriteJSON(cmd.OutOrStdout(), c)
-	}
-	return c.Document().WriteText(cmd.OutOrStdout(), cli.TextOptions(cmd, "Every figure: --details."))
+	return cli.Finding{Page: c.Document(), JSON: c, Rest: "Every figure: --details."}.Write(cmd)
 }
 
 // sayFits says each step of a calibration, and once a fit was made how long the others take, where that is long.
@@ -179,8 +175,7 @@ func readRecord(path string) (*calibrate.Record, error) {
 
 // validateFlags are the flags of validate.
 type validateFlags struct {
-	limit  float64
-	asJSON bool
+	limit float64
 }
 
 func validateCommand() *cobra.Command {
@@ -206,7 +201,7 @@ The exit code is 3 if a figure is beyond the limit, and 4 if a run is not trustw
 	results, _ := flags.Sections(fl, flags.ResultsFlags)
 	judgement, _ := flags.Sections(fl, flags.JudgementFlags)
 	judgement.ShareVar(&f.limit, "max-error", 0.15, "largest error of a figure, as a share of the measured one")
-	results.BoolVar(&f.asJSON, "json", false, "print JSON")
+	results.Bool("json", false, "print JSON")
 	flags.Details(fl)
 	results.Bool("quiet", false, flags.QuietUsage)
 	return cmd
@@ -228,11 +223,7 @@ func (f *validateFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if f.asJSON {
-		err = cli.WriteJSON(cmd.OutOrStdout(), v)
-	} else {
-		err = v.Document().WriteText(cmd.OutOrStdout(), cli.TextOptions(cmd, "Every load: --details."))
-	}
+	err = cli.Finding{Page: v.Document(), JSON: v, Rest: "Every load: --details."}.Write(cmd)
 	switch {
 	case err != nil:
 		return err

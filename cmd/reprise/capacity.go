@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math"
 	"strconv"
@@ -18,10 +19,10 @@ import (
 	"reprise/replay/engine"
 	"reprise/replay/hardware"
 	"reprise/replay/report"
-	"reprise/trace"
 	"reprise/trace/doc"
 	"reprise/trace/objectstore"
 	"reprise/trace/quantity"
+	"reprise/trace/textpage"
 )
 
 // capacityFlags are the flags of capacity: a demand, and how the levels of a sweep are judged.
@@ -34,7 +35,6 @@ type capacityFlags struct {
 	headroom string
 	watts    float64
 	kwh      float64
-	asJSON   bool
 	html     string
 }
 
@@ -75,7 +75,7 @@ anew where the sweep had another. docs/capacity.md says more.`,
 	demand.StringVar(&f.headroom, "headroom", "20%", "`share` of instances to add, such as 20% or 0.2")
 	demandRest.NumberVar(&f.watts, "watts", 0, "power of a GPU and its share of the machine, in watts")
 	demandRest.NumberVar(&f.kwh, "price-per-kwh", 0, "price of a kWh, if not part of the GPU price; needs --watts")
-	results.BoolVar(&f.asJSON, "json", false, "print JSON")
+	results.Bool("json", false, "print JSON")
 	results.FileVar(&f.html, "html", "write a self-contained HTML `page`")
 	flags.Details(fl)
 	cmd.AddCommand(predictCommand())
@@ -117,17 +117,8 @@ func (f *capacityFlags) run(cmd *cobra.Command, path string) error {
 	case err != nil:
 		return cli.Exit(cli.Usage, err)
 	}
-	if f.html != "" {
-		if err := trace.WriteFile(f.html, trace.TierMode(made.Tier), made.Page().Write); err != nil {
-			return err
-		}
-	}
-	if f.asJSON {
-		err = cli.WriteJSON(cmd.OutOrStdout(), made)
-	} else {
-		o := cli.TextOptions(cmd, "How it is computed: --details. Page: --html FILE.")
-		err = made.WriteText(cmd.OutOrStdout(), o)
-	}
+	err = cli.Finding{Tier: made.Tier, Page: made.Page(), JSON: made, HTML: f.html,
+		Rest: "How it is computed: --details. Page: --html FILE."}.Write(cmd)
 	if err != nil {
 		return err
 	}
@@ -191,7 +182,6 @@ type predictFlags struct {
 	flops     string
 	kv        string
 	never     flags.Hardware // a model and a data sheet in place of the numbers
-	asJSON    bool
 }
 
 func predictCommand() *cobra.Command {
@@ -234,7 +224,7 @@ then defaults to the mean of requests in flight, --prompt-tokens to the mean pro
 	model.NumberVar(&f.r.Batch, "batch", 1, "sequences that decode together")
 	model.NumberVar(&f.r.Prompt, "prompt-tokens", 0, "prompt length in tokens, for TTFT")
 	f.never.Register(fl)
-	results.BoolVar(&f.asJSON, "json", false, "print JSON")
+	results.Bool("json", false, "print JSON")
 	flags.Details(fl)
 	return cmd
 }
@@ -305,15 +295,15 @@ func (f *predictFlags) run(cmd *cobra.Command, args []string) error {
 	if s != nil {
 		c = bench.Compare(p, s)
 	}
-	if f.asJSON {
-		err = cli.WriteJSON(cmd.OutOrStdout(), predicted{c, memory})
-	} else {
-		err = c.WriteText(cmd.OutOrStdout(), cli.TextOptions(cmd, "All hints: --details."))
+	text := func(w io.Writer, o textpage.Options) error {
+		err := c.WriteText(w, o)
 		if err == nil && memory != nil {
-			cli.Message(cmd.OutOrStdout(), fmt.Sprintf("%s. Memory of each GPU: %s. KV fits %s tokens.\n", setup,
-				memory, doc.Count(int64(memory.KVTokens))))
+			cli.Message(w, fmt.Sprintf("%s. Memory of each GPU: %s. KV fits %s tokens.\n", setup, memory,
+				doc.Count(int64(memory.KVTokens))))
 		}
+		return err
 	}
+	err = cli.Finding{Text: text, JSON: predicted{c, memory}, Rest: "All hints: --details."}.Write(cmd)
 	if err == nil && s != nil {
 		err = untrusted(s.Verdict)
 	}

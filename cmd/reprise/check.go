@@ -20,7 +20,6 @@ import (
 type checkFlags struct {
 	target  flags.Target
 	prompts flags.Prompts
-	json    bool
 }
 
 // checkTimeout is how long one request may take unless --timeout says so. Somebody waits for the
@@ -65,7 +64,7 @@ The exit code is 0 when a replay can measure the server, 3 when something is in 
 		"the server's tokenizer: a name, the path of a tokenizer.json, or a model in Hugging Face's cache; by "+
 			"default o200k_base")
 	results, _ := flags.Sections(fl, flags.ResultsFlags)
-	results.BoolVar(&f.json, "json", false, "print JSON")
+	results.Bool("json", false, "print JSON")
 	flags.Details(fl)
 	return cmd
 }
@@ -97,11 +96,7 @@ func (f *checkFlags) check(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if f.json {
-		err = cli.WriteJSON(cmd.OutOrStdout(), report)
-	} else {
-		err = report.WriteText(cmd.OutOrStdout(), cli.TextOptions(cmd, "Every text of the tokenizer: --details."))
-	}
+	err = cli.Finding{Text: report.WriteText, JSON: report, Rest: "Every text of the tokenizer: --details."}.Write(cmd)
 	if err == nil && report.Problems() > 0 {
 		var which []string
 		for _, finding := range report.Findings {

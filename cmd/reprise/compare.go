@@ -102,7 +102,7 @@ NAME=FILE for more servers. docs/compare.md says how a verdict is reached.`,
 	judgement.BoolVar(&f.gate, "gate", false,
 		"exit with 3 if B is significantly worse on the primary metric or any latency that users feel")
 	f.judge.Defaults()
-	results.BoolVar(&f.judge.AsJSON, "json", false, "print the comparison as JSON")
+	results.Bool("json", false, "print the comparison as JSON")
 	flags.Details(fl)
 	results.FileVar(&f.judge.HTML, "html", "write a self-contained HTML `page`")
 	judgement.StringVar(&f.judge.SLO, "slo", "",
@@ -243,18 +243,8 @@ func (f *compareFlags) gated(rounds, against int) error {
 
 // write prints the comparison and returns its outcome as the exit code.
 func (f *compareFlags) write(cmd *cobra.Command, c compare.Comparison) error {
-	if f.judge.HTML != "" {
-		if err := trace.WriteFile(f.judge.HTML, trace.TierMode(c.Tier), c.Document().Write); err != nil {
-			return err
-		}
-	}
-	var err error
-	if f.judge.AsJSON {
-		err = cli.WriteJSON(cmd.OutOrStdout(), c)
-	} else {
-		err = c.Document().WriteText(cmd.OutOrStdout(),
-			cli.TextOptions(cmd, "All metrics, and how to read them: --details. Page with plots: --html FILE."))
-	}
+	err := cli.Finding{Tier: c.Tier, Page: c.Document(), JSON: c, HTML: f.judge.HTML,
+		Rest: "All metrics, and how to read them: --details. Page with plots: --html FILE."}.Write(cmd)
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"math"
 	"strings"
 	"time"
@@ -18,7 +17,6 @@ import (
 // fidelityFlags are the flags of fidelity.
 type fidelityFlags struct {
 	out, html string
-	asJSON    bool
 	limits    []string
 	from      float64
 	warmUp    time.Duration
@@ -63,7 +61,7 @@ docs/fidelity.md defines every measure.`,
 	results, _ := flags.Sections(fl, flags.ResultsFlags)
 	judgement, judgementRest := flags.Sections(fl, flags.JudgementFlags)
 	results.OutputVar(&f.out, "`file` to write, instead of stdout")
-	results.BoolVar(&f.asJSON, "json", false, "print JSON")
+	results.Bool("json", false, "print JSON")
 	flags.Details(cmd.Flags())
 	results.FileVar(&f.html, "html", "write a self-contained HTML `page` with the curves of both")
 	judgement.StringArrayVar(&f.limits, "max", nil,
@@ -98,19 +96,8 @@ func (f *fidelityFlags) run(cmd *cobra.Command, ref, cand string) error {
 		return err
 	}
 	checks := result.Gate(limits)
-	mode := trace.TierMode(result.Tier)
-	if f.html != "" {
-		if err := trace.WriteFile(f.html, mode, result.Page(checks).Write); err != nil {
-			return err
-		}
-	}
-	err = cli.WriteOutputMode(cmd, f.out, mode, func(w io.Writer) error {
-		if f.asJSON {
-			return result.WriteJSON(w, checks)
-		}
-		return result.WriteText(w, checks,
-			cli.TextOptions(cmd, "All measures: --details. Curves, and what each measure is: --html FILE."))
-	})
+	err = cli.Finding{Tier: result.Tier, Page: result.Page(checks), JSON: result.Judged(checks), HTML: f.html, Out: f.out,
+		Rest: "All measures: --details. Curves, and what each measure is: --html FILE."}.Write(cmd)
 	if err != nil {
 		return err
 	}

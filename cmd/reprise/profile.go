@@ -19,7 +19,6 @@ import (
 type profileFlags struct {
 	out, histograms, tables string
 	html                    string
-	asJSON                  bool
 	serverBlock             int
 	warmUp                  time.Duration
 	kvBytes                 int64
@@ -70,7 +69,7 @@ prompt blocks minus the replica's share of prompt tokens above the mean.
 	caches, _ := flags.Sections(fl, "Caches")
 	statistics, _ := flags.Sections(fl, "Statistics")
 	results.OutputVar(&f.out, "`file` to write, instead of stdout")
-	results.BoolVar(&f.asJSON, "json", false, "print JSON")
+	results.Bool("json", false, "print JSON")
 	flags.Details(cmd.Flags())
 	resultsRest.FileVar(&f.histograms, "histograms",
 		"write histograms to this Parquet `file`: metric, category, lo, hi, count")
@@ -119,19 +118,8 @@ func (f *profileFlags) run(cmd *cobra.Command, path string) error {
 			return err
 		}
 	}
-	mode := trace.TierMode(t.Meta.Tier)
-	page := profile.Page(summary, p.Histograms())
-	if f.html != "" {
-		if err := cli.WriteOutputMode(cmd, f.html, mode, page.Write); err != nil {
-			return err
-		}
-	}
-	return cli.WriteOutputMode(cmd, f.out, mode, func(w io.Writer) error {
-		if !f.asJSON {
-			return page.WriteText(w, cli.TextOptions(cmd, "All tables: --details. Page with plots: --html FILE."))
-		}
-		return cli.WriteJSON(w, summary)
-	})
+	return cli.Finding{Tier: t.Meta.Tier, Page: profile.Page(summary, p.Histograms()), JSON: summary, HTML: f.html,
+		Out: f.out, Rest: "All tables: --details. Page with plots: --html FILE."}.Write(cmd)
 }
 
 // check refuses what is wrong whatever the trace.

@@ -26,7 +26,6 @@ import (
 	"reprise/trace"
 	"reprise/trace/doc"
 	"reprise/trace/objectstore"
-	"reprise/trace/textpage"
 )
 
 // sweepFlags are the flags of sweep, and of what begins with one.
@@ -61,7 +60,6 @@ type sweepFlags struct {
 	causal        bool
 	hypothesis    string
 	dir           string
-	asJSON        bool
 	html          string
 	frontier      runs.Frontier // of the command sweep alone
 }
@@ -137,7 +135,7 @@ sweep DIR prints it again. docs/sweep.md defines all that is printed.`,
 	f.frontier.Register(cmd)
 	flags.Demote(cmd.Flags(), "vary", "trust")
 	everyday, _ := flags.Sections(cmd.Flags(), flags.ResultsFlags)
-	everyday.BoolVar(&f.asJSON, "json", false, "print JSON")
+	everyday.Bool("json", false, "print JSON")
 	flags.Details(cmd.Flags())
 	f.spellings.Register(cmd)
 	everyday.FileVar(&f.html, "html", "write a self-contained HTML `page`")
@@ -493,23 +491,12 @@ func keptSweep(r *bench.SweepResult) error {
 }
 
 // write prints what was measured with requests of a tier, and writes its page.
-func (f *sweepFlags) write(cmd *cobra.Command, tier string, r interface {
-	Page() *doc.Document
-	WriteText(io.Writer, textpage.Options) error
-}) error {
-	if f.html != "" {
-		if err := trace.WriteFile(f.html, trace.TierMode(tier), r.Page().Write); err != nil {
-			return err
-		}
-	}
-	if f.asJSON {
-		return cli.WriteJSON(cmd.OutOrStdout(), r)
-	}
+func (f *sweepFlags) write(cmd *cobra.Command, tier string, r interface{ Page() *doc.Document }) error {
 	rest := "All levels: --details."
 	if f.html == "" {
 		rest += " Page with curves: --html FILE."
 	}
-	return r.WriteText(cmd.OutOrStdout(), cli.TextOptions(cmd, rest))
+	return cli.Finding{Tier: tier, Page: r.Page(), JSON: r, HTML: f.html, Rest: rest}.Write(cmd)
 }
 
 // terms are the contract that the flags name, or spell; nil when they do neither.

@@ -50,7 +50,7 @@ func (f *sweepFlags) vary(cmd *cobra.Command, path string, settings []flags.Serv
 		}
 	}
 	w := cmd.OutOrStdout()
-	if f.asJSON {
+	if cli.On(cmd, "json") {
 		if err := cli.WriteJSON(w, all); err != nil {
 			return err
 		}
@@ -74,7 +74,7 @@ func (f *sweepFlags) vary(cmd *cobra.Command, path string, settings []flags.Serv
 		if _, err := fmt.Fprintf(w, "%s\n\n", textpage.Plain(all[i].Setting)); err != nil {
 			return err
 		}
-		if err := all[i].Sweep.WriteText(w, o); err != nil {
+		if err := all[i].Sweep.Page().WriteText(w, o); err != nil {
 			return err
 		}
 	}

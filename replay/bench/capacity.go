@@ -3,14 +3,12 @@ package bench
 import (
 	"errors"
 	"fmt"
-	"io"
 	"math"
 
 	"reprise/replay/report"
 	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/doc"
-	"reprise/trace/textpage"
 )
 
 // Demand is what is to be served, and by what.
@@ -152,9 +150,6 @@ func instances(rate, each float64) int { return max(ceil(rate/each), 1) }
 
 // ceil rounds up, but not for the last bits of a product: 5 × 1.2 is 6.
 func ceil(v float64) int { return int(math.Ceil(v - 1e-9)) }
-
-// WriteText writes the capacity for people, with details the formulas as well.
-func (c *Capacity) WriteText(w io.Writer, o textpage.Options) error { return c.Page().WriteText(w, o) }
 
 // confirmed says how sure the highest rate is.
 func (c *Capacity) confirmed() string {

@@ -136,7 +136,7 @@ func FuzzReadSweep(f *testing.F) {
 		if c, err := Plan(&r, Demand{Rate: 100, GPUsPerInstance: 8, Headroom: .2, Prices: Prices{PerGPUHour: 1}}); err == nil && c.Instances < 1 {
 			t.Errorf("%d instances", c.Instances)
 		}
-		if err := r.WriteText(new(bytes.Buffer), textpage.Options{}); err != nil {
+		if err := r.Page().WriteText(new(bytes.Buffer), textpage.Options{}); err != nil {
 			t.Error(err)
 		}
 	})

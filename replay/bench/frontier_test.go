@@ -239,10 +239,10 @@ func TestFrontierTextAndPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	var short, long bytes.Buffer
-	if err := r.WriteText(&short, textpage.Options{Width: 80, Rest: "All levels: --details."}); err != nil {
+	if err := r.Page().WriteText(&short, textpage.Options{Width: 80, Rest: "All levels: --details."}); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.WriteText(&long, textpage.Options{Width: 80, Details: true}); err != nil {
+	if err := r.Page().WriteText(&long, textpage.Options{Width: 80, Details: true}); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Count(short.String(), "\n10/20 ") == 0 || strings.Count(short.String(), "\n1") > 8 {

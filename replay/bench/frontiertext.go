@@ -3,7 +3,6 @@ package bench
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -11,14 +10,7 @@ import (
 	"reprise/replay/report"
 	"reprise/replay/result"
 	"reprise/trace/doc"
-	"reprise/trace/textpage"
 )
-
-// WriteText writes which engine is best at which interactivity, for each class of lengths. With
-// details it has every level of every engine.
-func (r *FrontierResult) WriteText(w io.Writer, o textpage.Options) error {
-	return r.Page().WriteText(w, o)
-}
 
 // says are sentences about which engine is best, and which is cheapest.
 func (r *FrontierResult) says() []string {

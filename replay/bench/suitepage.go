@@ -20,7 +20,6 @@ import (
 // the chief figures of every workload, however many there are. With details it has a table of each
 // workload, with a column for each model.
 func (r *SuiteResult) WriteText(w io.Writer, o textpage.Options) error {
-	o.Lines = 1000 + len(r.Rows)*len(r.Models)
 	p := r.Page("")
 	p.Headline = p.Title + ": " + p.Headline
 	return p.WriteText(w, o)
@@ -33,7 +32,7 @@ func (r *SuiteResult) WriteText(w io.Writer, o textpage.Options) error {
 func (r *SuiteResult) Page(dir string) *doc.Document {
 	level, headline := r.verdict()
 	out := &doc.Document{Title: cmp.Or(r.title, "Suite "+r.Suite), Headline: headline, Tag: trace.TierNote("result", r.Tier),
-		Lead: strings.TrimSpace(printable(r.About) + " " + r.baselineNote()), Plot: r.firstPlot()}
+		Lead: strings.TrimSpace(printable(r.About) + " " + r.baselineNote()), Plot: r.firstPlot(), Long: true}
 	if wrong := r.wrong(); len(wrong) > 0 {
 		out.Verdict = append(out.Verdict, doc.Note{Level: max(level, doc.Warn), Text: "This does not hold:",
 			Items: wrong})

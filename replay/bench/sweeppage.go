@@ -2,20 +2,18 @@ package bench
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
 	"reprise/trace"
 	"reprise/trace/doc"
-	"reprise/trace/textpage"
 )
 
 // Page lays the sweep out for a browser: the highest load as the headline, beside the
 // curve with the limits of the contract.
 func (r *SweepResult) Page() *doc.Document {
 	p := &doc.Document{Title: "Load sweep", Tag: trace.TierNote("page", r.Tier), Lead: r.lead(), Headline: r.Headline(),
-		Facts: r.facts(), Plot: r.mainPlot(), About: r.provenance()}
+		Facts: r.facts(), Plot: r.mainPlot(), About: r.provenance(), Long: true}
 	first := r.table(true)
 	first.Caption = r.caption() + ". " + r.chanceNote()
 	p.Table = &first
@@ -50,13 +48,6 @@ func (r *SweepResult) Page() *doc.Document {
 		doc.Section{Title: "Levels", Tables: []doc.Table{r.table(false)}, Text: []string{r.levelsNote()}},
 		doc.Section{Title: "Curves", Plots: r.plots()})
 	return p
-}
-
-// WriteText writes the sweep for people: the highest load, how sure it is, and the main figures of
-// every level. With details it writes all figures, and why each level ended as it did.
-func (r *SweepResult) WriteText(w io.Writer, o textpage.Options) error {
-	o.Lines = 1000 + len(r.Levels) // every level is in the answer
-	return r.Page().WriteText(w, o)
 }
 
 // chanceNote explains the marks of outcomes and intervals.

@@ -190,7 +190,7 @@ func TestLateReaderCannotMakeALevelHold(t *testing.T) {
 		l[2].Outcome != outcomeUntrusted || !strings.Contains(l[2].Why, "--trust max-stall-ttft=… accepts it") {
 		t.Errorf("%+v\n%+v", l[1], l[2])
 	}
-	text := strings.Join(strings.Fields(written(t, 100, r.WriteText)), " ")
+	text := strings.Join(strings.Fields(written(t, 100, r.Page().WriteText)), " ")
 	for _, want := range []string{"At least 40 req/s within the contract. ", "at 80 req/s the client was the limit, and no further load was tried: ",
 		"The client read late at level-rate-40, confirm-rate-40, sustain-rate-40,"} {
 		if !strings.Contains(text, want) {

@@ -41,7 +41,7 @@ func TestSweepTextIsNarrow(t *testing.T) {
 		for _, width := range []int{60, 80, 100} {
 			text := written(t, width, func(w io.Writer, o textpage.Options) error {
 				o.Details = true
-				return r.WriteText(w, o)
+				return r.Page().WriteText(w, o)
 			})
 			for _, want := range []string{"saturated", "1,020", "28.1", "10,200", "123,456", "0.33 %", "1,310", "in flight", "confirm", "sustain", "without the drain"} {
 				if !strings.Contains(strings.Join(strings.Fields(text), " "), want) {
@@ -101,8 +101,8 @@ func TestAnswers(t *testing.T) {
 			name  string
 			write func(io.Writer, textpage.Options) error
 		}{
-			{"sweep", rising.WriteText}, {"sweep of wide figures", wide.WriteText}, {"closed loop", closed.WriteText}, {"no load", none.WriteText},
-			{"capacity", plan.WriteText}, {"floor", measured.WriteText},
+			{"sweep", rising.Page().WriteText}, {"sweep of wide figures", wide.Page().WriteText}, {"closed loop", closed.Page().WriteText}, {"no load", none.Page().WriteText},
+			{"capacity", plan.Page().WriteText}, {"floor", measured.WriteText},
 			{"suite", suite.WriteText},
 		} {
 			text := written(t, width, c.write)
@@ -156,7 +156,7 @@ func TestSweepSaysWhatWasTried(t *testing.T) {
 		"not tried (--sustain 5m makes a longer run at that load)": of(roleLevel, roleConfirm),
 		"no (the longer run did not hold)":                         of(roleLevel, roleConfirm, roleSustain),
 	} {
-		text := written(t, 100, r.WriteText)
+		text := written(t, 100, r.Page().WriteText)
 		if !strings.Contains(text, want) || !strings.HasPrefix(text, "7.33 req/s within the contract (asked for 8 "+
 			"req/s, reached 7.33).") {
 			t.Errorf("no %q in\n%s", want, text)
@@ -168,8 +168,8 @@ func TestSweepSaysWhatWasTried(t *testing.T) {
 		t.Errorf("%q, want %q", short.askedFor(), says)
 	}
 	r := of(roleLevel, roleConfirm, roleSustain)
-	if r.Highest.Sustained, r.Highest.Load = true, trace.Ptr(8.); r.Headline() != "8 req/s within the contract" || !strings.Contains(written(t, 100, r.WriteText),
+	if r.Highest.Sustained, r.Highest.Load = true, trace.Ptr(8.); r.Headline() != "8 req/s within the contract" || !strings.Contains(written(t, 100, r.Page().WriteText),
 		"yes (by a longer run") {
-		t.Errorf("%s\n%s", r.Headline(), written(t, 100, r.WriteText))
+		t.Errorf("%s\n%s", r.Headline(), written(t, 100, r.Page().WriteText))
 	}
 }

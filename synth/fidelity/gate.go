@@ -1,9 +1,7 @@
 package fidelity
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"slices"
@@ -324,16 +322,14 @@ func Failures(checks []Check) []Check {
 	return slices.DeleteFunc(slices.Clone(checks), func(c Check) bool { return !c.Failed() })
 }
 
-// WriteJSON writes f with the checks of its gate, and whether none failed.
-func (f Report) WriteJSON(w io.Writer, checks []Check) error {
-	if checks == nil {
-		checks = []Check{}
-	}
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(struct {
-		Report
-		Checks []Check `json:"checks"`
-		OK     bool    `json:"ok"`
-	}{f, checks, len(Failures(checks)) == 0})
+// A Judged report has the checks of its gate, and whether none failed.
+type Judged struct {
+	Report
+	Checks []Check `json:"checks"`
+	OK     bool    `json:"ok"`
+}
+
+// Judged is f with the checks of its gate.
+func (f Report) Judged(checks []Check) Judged {
+	return Judged{f, append([]Check{}, checks...), len(Failures(checks)) == 0}
 }

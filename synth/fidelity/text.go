@@ -3,21 +3,13 @@ package fidelity
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 
 	"reprise/trace/doc"
-	"reprise/trace/textpage"
 )
-
-// WriteText prints f and the checks of its gate for people: the verdict, and the checks, those that do
-// not hold first. With details it prints all measures and curves.
-func (f Report) WriteText(w io.Writer, checks []Check, o textpage.Options) error {
-	return f.Page(checks).WriteText(w, o)
-}
 
 // measureTable has a row for each of these measures, with its check where there is one.
 func measureTable(measures []Measure, checks []Check) doc.Table {

@@ -21,6 +21,7 @@ type Document struct {
 	Table    *Table // of few rows and columns
 	Facts    []Fact // shown as a grid, under the table
 	Plot     *Plot  // the main one; beside table and facts where there is room
+	Long     bool   // a terminal's answer has every row, such as each level of a sweep, however many lines that takes
 
 	Notes    []Note    // about the page as a whole; under the first screen
 	Sections []Section // more than three get a table of contents

@@ -32,6 +32,9 @@ func (p *Document) WriteText(w io.Writer, o textpage.Options) error {
 	}
 
 	lines := cmp.Or(o.Lines, textpage.AnswerLines)
+	if p.Long {
+		lines = math.MaxInt32
+	}
 	out, foot := textpage.New(o), textpage.New(o)
 	out.Line("", sentence(p.Headline))
 	for i := range p.Verdict {

@@ -8,6 +8,7 @@
 //     signals that are one
 //   - files.go: input files and stdin, output files and stdout, refusing to overwrite an
 //     input
+//   - finding.go: what a command found, as text, JSON and a page
 //   - kinds.go: the kind of a file that a command does not take, and the command that takes it
 //   - memory.go: the heap size that a command aims to stay below
 //   - output.go: an output that exists, a folder or an input that does not; errors of files
