@@ -17,9 +17,8 @@ import (
 // anonymizeFlags are the flags of anonymize.
 type anonymizeFlags struct {
 	flags.Release
-	out    string
-	card   bool
-	asJSON bool
+	out  string
+	card bool
 }
 
 func anonymizeCommand() *cobra.Command {
@@ -60,7 +59,7 @@ reprise import --tier does all of this in one step.`,
 	everyday, _ := flags.Sections(fl, flags.ResultsFlags)
 	everyday.ParquetVar(&f.out, "`file` for the trace; - is stdout")
 	everyday.BoolVar(&f.card, "card", false, "print the privacy card of a file, and exit")
-	everyday.BoolVar(&f.asJSON, "json", false, "print the privacy card as JSON")
+	everyday.Bool("json", false, "print the privacy card as JSON")
 	flags.Details(fl)
 	everyday.Bool("quiet", false, flags.QuietUsage)
 	f.Register(fl, anonymize.Partner, "privacy tier of the trace: partner or public")
@@ -104,7 +103,7 @@ func (f *anonymizeFlags) run(cmd *cobra.Command, path string) error {
 	switch {
 	case err != nil:
 		return err
-	case f.asJSON:
+	case cli.On(cmd, "json"):
 		_, err = io.WriteString(cmd.OutOrStdout(), card)
 		return err
 	}

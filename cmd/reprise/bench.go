@@ -44,7 +44,6 @@ type benchFlags struct {
 	dry      bool
 	list     bool
 	show     string
-	asJSON   bool
 	format   string
 }
 
@@ -127,7 +126,7 @@ func (f *benchFlags) register(cmd *cobra.Command) {
 	running.BoolVar(&f.dry, "dry-run", false, "print the runs without making them")
 	suite.BoolVar(&f.list, "list", false, "print the built-in suites, and exit")
 	suite.StringVar(&f.show, "show", "", "print a built-in `suite` as YAML, and exit")
-	results.BoolVar(&f.asJSON, "json", false, "print JSON")
+	results.Bool("json", false, "print JSON")
 	flags.Details(fl)
 	results.StringVar(&f.format, "format", formatText, "text, markdown or json")
 }
@@ -174,7 +173,7 @@ func (f *benchFlags) writeList(cmd *cobra.Command) error {
 		}
 		all = append(all, one)
 	}
-	if f.asJSON {
+	if cli.On(cmd, "json") {
 		return cli.WriteJSON(cmd.OutOrStdout(), all)
 	}
 	o := cli.TextOptions(cmd, "Workloads of each, and all it says: --details. As YAML: --show SUITE.")
@@ -213,7 +212,7 @@ func (f *benchFlags) writePlan(cmd *cobra.Command, plan []bench.PlannedRun) erro
 }
 
 func (f *benchFlags) run(cmd *cobra.Command, arg string) error {
-	if f.asJSON {
+	if cli.On(cmd, "json") {
 		f.format = formatJSON
 	}
 	if !slices.Contains([]string{formatText, formatMarkdown, formatJSON}, f.format) {

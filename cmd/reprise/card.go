@@ -128,7 +128,7 @@ func (f *anonymizeFlags) printCard(cmd *cobra.Command, path string) error {
 		return cli.InFile(path, err)
 	}
 	return cli.WriteOutput(cmd, f.out, func(w io.Writer) error {
-		if f.asJSON {
+		if cli.On(cmd, "json") {
 			_, err := io.WriteString(w, c.text)
 			return err
 		}

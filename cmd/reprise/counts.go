@@ -243,7 +243,7 @@ func (f *importFlags) say(cmd *cobra.Command, info datasets.Info, card anonymize
 		}
 		warnings = append([]string{says}, warnings...)
 	}
-	if f.asJSON {
+	if cli.On(cmd, "json") {
 		notes = append(notes, warnings...)
 		counts := make([]countJSON, len(t.Models))
 		for i, m := range t.Models {

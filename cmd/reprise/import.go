@@ -30,7 +30,6 @@ type importFlags struct {
 	service  string
 	think    string
 	flags.Templates
-	asJSON   bool
 	anyTimes bool                // of a source without: a load replaces them
 	sessions int64               // of a source without times, how many are read from its start; 0 is all
 	onlyLook bool                // --inspect
@@ -149,7 +148,7 @@ func (f *importFlags) register(cmd *cobra.Command) {
 	source.BoolVar(&f.onlyLook, "inspect", false,
 		"list the fields of the log, without text, propose a --map, and exit; with -o mine.yaml that is written as a "+
 			"file for --format")
-	results.BoolVar(&f.asJSON, "json", false, "print the summary as JSON")
+	results.Bool("json", false, "print the summary as JSON")
 	f.shard.Register(fl)
 	flags.Details(fl)
 	results.Bool("quiet", false, flags.QuietUsage)
@@ -158,7 +157,7 @@ func (f *importFlags) register(cmd *cobra.Command) {
 // inShards reads the flags of a shard, and reports whether this is one.
 func (f *importFlags) inShards() (on bool, err error) {
 	s := &f.shard
-	s.Out, s.AsJSON, s.MaxBad, s.Tool = f.out, f.asJSON, f.MaxBad, tool()
+	s.Out, s.MaxBad, s.Tool = f.out, f.MaxBad, tool()
 	if on, err = s.Check(); !on || err != nil {
 		return on, err
 	}
@@ -209,13 +208,13 @@ func (f *importFlags) runShard(cmd *cobra.Command, files []datasets.File) error 
 }
 
 // finishShards makes a trace of the shards at paths.
-func finishShards(cmd *cobra.Command, m *importshard.Merge, paths []string, out string, asJSON bool) error {
+func finishShards(cmd *cobra.Command, m *importshard.Merge, paths []string, out string) error {
 	confine(cmd, append(slices.Clone(paths), m.KeyFile),
 		append(outputsOf(&flags.Release{Tier: anonymize.Internal}, out), templatesName(out)))
 	if err := m.Open(paths); err != nil {
 		return err
 	}
-	f := &importFlags{out: out, asJSON: asJSON, Log: flags.Log{Capture: flags.Capture{Declared: m.Policy.Capture}},
+	f := &importFlags{out: out, Log: flags.Log{Capture: flags.Capture{Declared: m.Policy.Capture}},
 		tier: flags.Release{Tier: anonymize.Internal}}
 	if f.KeepTemplates = m.Policy.KTemplate > 0; f.KeepTemplates && (out == "" || out == cli.Standard) {
 		return cli.Usagef("the shards keep system prompts, for a file beside the trace: give -o FILE.parquet")
@@ -289,7 +288,7 @@ func shareOf(all int64) func(taken int64) float64 {
 
 // run imports files into the trace that the flags name.
 func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
-	if f.asJSON && f.out == cli.Standard {
+	if cli.On(cmd, "json") && f.out == cli.Standard {
 		return cli.Usagef("--json and -o - both write to stdout: give -o FILE")
 	}
 	if err := cli.KeepInputs(append(f.inputs(files), f.tier.Ledger), f.writes()...); err != nil {

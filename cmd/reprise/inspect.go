@@ -54,7 +54,7 @@ func (f *importFlags) inspect(cmd *cobra.Command, files []datasets.File) error {
 		return err
 	}
 	out := cmd.OutOrStdout()
-	if f.asJSON {
+	if cli.On(cmd, "json") {
 		return cli.WriteJSON(out, struct {
 			*datasets.Inspection
 			Tried *trial `json:"tried"`

@@ -1,14 +1,12 @@
 package main
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -24,29 +22,6 @@ import (
 	"reprise/trace/objectstore"
 )
 
-type stateKey struct{}
-
-// withState has releases counted in the ledger of the user too, wherever the traces are.
-// Only main does: tests have a folder of their own.
-func withState(ctx context.Context, folder string) context.Context {
-	return context.WithValue(ctx, stateKey{}, folder)
-}
-
-// stateFolder is where programs keep what they must remember of this user: that of the XDG
-// base directories, also on macOS. It is empty where the user has none.
-func stateFolder() string {
-	if folder := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(folder) {
-		return filepath.Join(folder, "reprise")
-	}
-	if folder := os.Getenv("LOCALAPPDATA"); runtime.GOOS == "windows" && folder != "" {
-		return filepath.Join(folder, "reprise")
-	}
-	if home, err := os.UserHomeDir(); err == nil && filepath.IsAbs(home) {
-		return filepath.Join(home, ".local", "state", "reprise")
-	}
-	return ""
-}
-
 // ledgerOf are the files in which releases of a trace count: the one that was named, the
 // one beside the trace unless that is in a store, and that of the user. It makes the folder of the latter,
 // so that a confined process finds it.
@@ -57,7 +32,7 @@ func ledgerOf(cmd *cobra.Command, named, path string) (l dp.Ledger) {
 	if path != "" && path != cli.Standard && !objectstore.IsURL(path) {
 		l.Files = append(l.Files, strings.TrimSuffix(filepath.Clean(path), ".parquet")+".ledger.jsonl")
 	}
-	if folder, _ := cmd.Context().Value(stateKey{}).(string); folder != "" && os.MkdirAll(folder, 0o700) == nil {
+	if folder := cli.StateFolder(cmd); folder != "" && os.MkdirAll(folder, 0o700) == nil {
 		l.User = filepath.Join(folder, "ledger.jsonl")
 	}
 	l.Waits = func(file string) { cli.Notef(cmd, "waiting for another release, which has %s", file) }

@@ -83,7 +83,7 @@ func TestCaptureIDs(t *testing.T) {
 func ofUser(t *testing.T, folder string, args ...string) (said string, code int) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	code = run(withState(context.Background(), folder), replacing(args), strings.NewReader(""), &out, &errs)
+	code = run(cli.WithState(context.Background(), folder), replacing(args), strings.NewReader(""), &out, &errs)
 	return errs.String(), code
 }
 

@@ -126,7 +126,7 @@ func main() {
 		os.Exit(cli.Failure)
 	})
 
-	ctx := withState(withConfine(interruptible(context.Background()), anonymize.Confine), stateFolder())
+	ctx := cli.WithState(withConfine(interruptible(context.Background()), anonymize.Confine), cli.UserState())
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
@@ -167,8 +167,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		keepSecrets(cmd)
 		err := cli.CheckOutputs(cmd, args)
 		if err == nil {
-			state, _ := cmd.Context().Value(stateKey{}).(string)
-			staged, err = cli.Stage(cmd, state)
+			staged, err = cli.Stage(cmd, cli.StateFolder(cmd))
 		}
 		return err
 	}

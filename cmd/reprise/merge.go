@@ -24,7 +24,7 @@ import (
 
 func mergeCommand() *cobra.Command {
 	var out string
-	var finish, incomplete, asJSON bool
+	var finish, incomplete bool
 	var shards importshard.Merge
 	cmd := &cobra.Command{
 		Use:   "merge PARTS... -o FILE",
@@ -60,13 +60,13 @@ histograms of one source, twice, and of other block sizes, tokenizers or templat
 			}
 			switch {
 			case !finish && shard.IsResults(args[0]):
-				return machines.MergeResults(cmd, args, out, incomplete, asJSON)
+				return machines.MergeResults(cmd, args, out, incomplete)
 			case incomplete:
 				return cli.Usagef("--incomplete is for the shards of a replay")
 			case schema == trace.Schema:
 				return mergeTraces(cmd, args, out)
 			case schema == histogramSchema:
-				return mergeHistograms(cmd, args, out, asJSON)
+				return mergeHistograms(cmd, args, out)
 			case !finish:
 				return cli.NotMerged(args[0])
 			}
@@ -74,7 +74,7 @@ histograms of one source, twice, and of other block sizes, tokenizers or templat
 			case err != nil:
 				return err
 			case imported:
-				return finishShards(cmd, &shards, args, out, asJSON)
+				return finishShards(cmd, &shards, args, out)
 			}
 			if err := cli.CheckBeside(cmd, out, cardBeside(out)); err != nil {
 				return err
@@ -83,7 +83,7 @@ histograms of one source, twice, and of other block sizes, tokenizers or templat
 			if err != nil {
 				return err
 			}
-			return finishParts(cmd, set, out, asJSON)
+			return finishParts(cmd, set, out)
 		},
 	}
 	results, _ := flags.Sections(cmd.Flags(), flags.ResultsFlags)
@@ -92,7 +92,7 @@ histograms of one source, twice, and of other block sizes, tokenizers or templat
 		"the parts of a recording, or the shards of an import, are complete: turn them into a trace")
 	results.BoolVar(&incomplete, "incomplete", false,
 		"merge shards though some are missing or unfinished; the results say so, and no report trusts them")
-	results.BoolVar(&asJSON, "json", false, "print the summary as JSON")
+	results.Bool("json", false, "print the summary as JSON")
 	results.Bool("quiet", false, flags.QuietUsage)
 	shards.Register(cmd.Flags())
 	return cmd
@@ -145,7 +145,7 @@ func mergeTraces(cmd *cobra.Command, paths []string, out string) error {
 }
 
 // mergeHistograms adds the counts of the histograms of several profiles.
-func mergeHistograms(cmd *cobra.Command, paths []string, out string, asJSON bool) error {
+func mergeHistograms(cmd *cobra.Command, paths []string, out string) error {
 	if out == "" || out == cli.Standard {
 		return cli.Usagef("name a file for the histograms: -o FILE.parquet")
 	}
@@ -174,7 +174,7 @@ func mergeHistograms(cmd *cobra.Command, paths []string, out string, asJSON bool
 		return err
 	}
 	requests := all.Get(profile.MetricInput, "").Count()
-	if asJSON {
+	if cli.On(cmd, "json") {
 		return cli.WriteJSON(cmd.OutOrStdout(), map[string]any{"file": out, "files": len(paths), "requests": requests,
 			"tier": meta.Tier, "relative_error": profile.BucketError})
 	}
@@ -216,7 +216,7 @@ func addHistograms(all *profile.HistogramSet, path string) (meta trace.Meta, err
 }
 
 // finishParts makes a trace of parts and says of what.
-func finishParts(cmd *cobra.Command, set *recording.Set, out string, asJSON bool) error {
+func finishParts(cmd *cobra.Command, set *recording.Set, out string) error {
 	meta := set.Meta()
 	bar, progress := takeProgress(cmd, "merge", shareOf(meta.Counts.Passed()))
 	policy := anonymize.Policy{Tier: anonymize.Internal, Progress: progress}
@@ -231,7 +231,7 @@ func finishParts(cmd *cobra.Command, set *recording.Set, out string, asJSON bool
 	}
 	files, journals := set.Files()
 	t := card.Totals
-	if asJSON {
+	if cli.On(cmd, "json") {
 		return cli.WriteJSON(cmd.OutOrStdout(), map[string]any{"files": len(files), "journals": journals,
 			"captures": set.Captures(),
 			"requests": t.Requests, "failed": t.Failed, "input_tokens": t.InputTokens, "output_tokens": t.KnownOutput(),

@@ -49,7 +49,6 @@ type recordFlags struct {
 	admin          string
 	adminTokenEnv  string
 	shadow         shadowFlags
-	asJSON         bool
 }
 
 func recordCommand() *cobra.Command {
@@ -124,7 +123,7 @@ requests in flight, up to drain. Then turn the parts into a trace:
 	shadow.ShareVar(&f.shadow.share, "shadow-share", 0.05, "share of the sessions that the candidate gets")
 	shadow.StringVar(&f.shadow.keyEnv, "shadow-key-env", "",
 		"environment `variable` with the candidate's API key; it gets no credentials of clients")
-	general.BoolVar(&f.asJSON, "json", false, "print the final counts as JSON")
+	general.Bool("json", false, "print the final counts as JSON")
 	return cmd
 }
 
@@ -329,7 +328,7 @@ func (r *recorder) counts() recording.Counts {
 func (f *recordFlags) sayRecorded(cmd *cobra.Command, r *recorder) error {
 	c := r.counts()
 	lasted := time.Since(r.begin).Round(time.Second)
-	if f.asJSON {
+	if cli.On(cmd, "json") {
 		return cli.WriteJSON(cmd.OutOrStdout(),
 			map[string]any{"folder": f.out, "seconds": time.Since(r.begin).Seconds(),
 				"not_recorded": c.Lost(), "counts": c})

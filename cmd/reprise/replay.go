@@ -105,7 +105,7 @@ func (f *replayCommandFlags) run(cmd *cobra.Command, arg string) error {
 		return err
 	}
 	if f.Dry.Run {
-		return f.DryRun(cmd, w, f.report.AsJSON)
+		return f.DryRun(cmd, w)
 	}
 	if !cmd.Flags().Changed("url") {
 		cli.Notef(cmd, "no --url: requests go to %s", strings.Join(f.Target.URLs, ", "))

@@ -1,14 +1,19 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay/engine"
@@ -71,6 +76,67 @@ func TestTokenizerUnasked(t *testing.T) {
 				t.Errorf("%s\n%s", what, errs)
 			}
 		}
+	}
+}
+
+// What a command learnt of a server holds for the next one: it counts two texts in place of many. A server that counts
+// otherwise by then is asked anew, and so is one with a file that cannot be read.
+func TestWordsAreRemembered(t *testing.T) {
+	t.Parallel()
+	var requests atomic.Int64
+	var serves atomic.Value
+	tokenizers := map[string]http.Handler{}
+	other := filepath.Join(t.TempDir(), "tokenizer.json")
+	writeFiles(t, map[string]string{other: wordTokenizer(t, "the", "was", "from", "give", "look", "much")})
+	for _, name := range []string{"cl100k_base", other} {
+		config := engine.DefaultServerConfig()
+		config.Engine.Costs, config.Tokenizer = engine.Costs{}, name
+		s, err := engine.NewServer(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tokenizers[name] = s.Handler()
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests.Add(1)
+		tokenizers[serves.Load().(string)].ServeHTTP(w, r)
+	}))
+	defer server.Close()
+
+	state := t.TempDir()
+	asked := func(tokenizer string) int64 {
+		serves.Store(tokenizer)
+		requests.Store(0)
+		var errs bytes.Buffer
+		line := "replay --input-tokens 40 --output-tokens 2 --requests 30 --concurrency 2 --api completions --url " +
+			server.URL + " -o " + filepath.Join(t.TempDir(), "r.parquet")
+		run(cli.WithState(t.Context(), state), strings.Fields(line), nil, io.Discard, &errs)
+		return requests.Load()
+	}
+	first, second := asked("cl100k_base"), asked("cl100k_base")
+	if first < 60 || second > 50 {
+		t.Errorf("%d requests, and %d once the words are known", first, second)
+	}
+	if anew := asked(other); anew < 60 {
+		t.Errorf("%d requests to a server that has another tokenizer by now", anew)
+	}
+	asked("cl100k_base")
+
+	files, err := filepath.Glob(filepath.Join(state, "server-*.json"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("%v: %v", files, err)
+	}
+	for _, broken := range []string{"[", "[1,2,3]", "[" + strings.Repeat("-1,", 99) + "1]", "[" + strings.Repeat("99999999,", 99) + "1]"} {
+		writeFiles(t, map[string]string{files[0]: broken})
+		if again := asked("cl100k_base"); again < 60 {
+			t.Errorf("%s: %d requests", broken, again)
+		}
+	}
+	if err := os.Chtimes(files[0], time.Time{}, time.Now().Add(-11*time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if again := asked("cl100k_base"); again < 60 {
+		t.Errorf("%d requests after eleven minutes", again)
 	}
 }
 

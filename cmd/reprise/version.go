@@ -43,7 +43,7 @@ func versionCommand() *cobra.Command {
 		},
 	}
 	results, _ := flags.Sections(cmd.Flags(), flags.ResultsFlags)
-	results.BoolVar(&asJSON, "json", false, "print JSON")
+	results.Bool("json", false, "print JSON")
 	return cmd
 }
 

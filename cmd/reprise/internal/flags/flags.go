@@ -37,6 +37,7 @@
 //     --share-tails
 //   - tokenizer.go: finding a tokenizer.json by its digest; whether a server counts as a
 //     tokenizer does
+//   - learnt.go: the words that a server counts as one token each, remembered for ten minutes
 //   - servers.go: measuring the servers, and preparing their caches: --scrape,
 //     prometheus, --cache, --note
 //   - deployment.go: what serves, in the user's words: --hardware, model-size,

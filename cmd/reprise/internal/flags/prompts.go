@@ -91,11 +91,8 @@ type Prompts struct {
 	learnt *learnt // shared by the runs of a command; nil if it makes one
 }
 
-// learnt are the words by server that [PromptMaker.OfServer] found.
-type learnt struct{ words map[string]*token.Words }
-
 // KeepLearnt keeps what the runs of a command learn of servers.
-func (f *Prompts) KeepLearnt() { f.learnt = &learnt{map[string]*token.Words{}} }
+func (f *Prompts) KeepLearnt() { f.learnt = &learnt{words: map[string][]int{}} }
 
 // Register adds the flags. What the tokenizer and the seed are used for differs from
 // command to command.
@@ -145,10 +142,11 @@ type PromptMaker struct {
 // Maker reads what the prompts of a workload need: tokenizer, seed, corpus, and
 // the tails that its rows share. blockSize is that of its rows.
 func (f *Prompts) Maker(cmd *cobra.Command, t *trace.Trace, blockSize int) (*PromptMaker, error) {
-	m := &PromptMaker{BlockSize: blockSize, kind: t.Meta.Text, learnt: f.learnt}
-	if m.learnt == nil {
-		m.learnt = &learnt{map[string]*token.Words{}}
+	if f.learnt == nil {
+		f.KeepLearnt()
 	}
+	m := &PromptMaker{BlockSize: blockSize, kind: t.Meta.Text, learnt: f.learnt}
+	m.learnt.folder = cli.StateFolder(cmd)
 	var err error
 	if m.Tok, err = f.openTokenizer(cmd, t); err != nil {
 		return nil, err

@@ -150,23 +150,37 @@ func (m *PromptMaker) OfServer(server string,
 	if !m.Guessed || m.kind == trace.TextCorpus {
 		return false, nil
 	}
-	words := m.learnt.words[server]
-	if words == nil {
-		common, want := prompt.Common(m.Tok.Words()), servedWords
-		if m.Rows > largeRows {
-			want = largeWords
-		}
-		numbers, err := oneToken(common.Text, leastWords, want)
+	common := prompt.Common(m.Tok.Words())
+	numbers := m.learnt.of(m.asked(server), len(common.Text))
+	if numbers == nil {
+		var err error
+		numbers, err = oneToken(common.Text, leastWords, m.wanted())
 		if err != nil || len(numbers) < leastWords {
 			return false, err
 		}
-		words = common.Only(numbers)
-		m.learnt.words[server] = words
+		m.learnt.keep(m.asked(server), numbers)
 	}
-	if m.Words = words; m.kind == trace.TextWords {
-		m.text = prompt.PlainEnglish(words)
+	if m.Words = common.Only(numbers); m.kind == trace.TextWords {
+		m.text = prompt.PlainEnglish(m.Words)
 	}
 	return true, nil
+}
+
+// Forget drops the words of a server that counts them otherwise by now, and says whether an earlier command had found
+// them, so that it is worth to look again.
+func (m *PromptMaker) Forget(server string) bool { return m.learnt.forget(m.asked(server)) }
+
+// wanted is how many words prompts are made of, if a server has so many.
+func (m *PromptMaker) wanted() int {
+	if m.Rows > largeRows {
+		return largeWords
+	}
+	return servedWords
+}
+
+// asked is under which name the words of a server are remembered, by how many were looked for.
+func (m *PromptMaker) asked(server string) string {
+	return fmt.Sprint(server, " ", m.Tok.Name(), " ", m.wanted())
 }
 
 // hasDigest says whether the SHA-256 of a file begins with these digits.

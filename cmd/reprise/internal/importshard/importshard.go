@@ -36,7 +36,6 @@ type Import struct {
 	share     string
 	KeyFile   string
 	Out       string // a folder, or a file
-	AsJSON    bool
 	Tool      string // and its version
 	MaxBad    float64
 	Mapping   string // as it was read
@@ -188,7 +187,7 @@ func (s *Import) Say(cmd *cobra.Command, m *shard.Meta, info datasets.Info) erro
 	for _, f := range m.Files {
 		rows, bytes = rows+f.Rows, bytes+f.Size
 	}
-	if s.AsJSON {
+	if cli.On(cmd, "json") {
 		return cli.WriteJSON(cmd.OutOrStdout(), map[string]any{"shard": m.Index, "of": m.Of, "file": path,
 			"format": info.Format, "requests": rows, "bad_records": info.Bad,
 			"files": len(m.Files), "bytes": bytes, "all_files": m.Inputs.Files, "all_bytes": m.Inputs.Bytes,

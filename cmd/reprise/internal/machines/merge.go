@@ -15,7 +15,7 @@ import (
 )
 
 // MergeResults writes the results of the shards of one load to one file, and says what of.
-func MergeResults(cmd *cobra.Command, paths []string, out string, incomplete, asJSON bool) error {
+func MergeResults(cmd *cobra.Command, paths []string, out string, incomplete bool) error {
 	if out == "" || out == cli.Standard {
 		return cli.Usagef("name a file for the results: -o FILE.parquet")
 	}
@@ -37,7 +37,7 @@ func MergeResults(cmd *cobra.Command, paths []string, out string, incomplete, as
 	for _, gap := range set.Gaps() {
 		cli.Warnf(cmd, "incomplete: %s", gap)
 	}
-	if asJSON {
+	if cli.On(cmd, "json") {
 		return cli.WriteJSON(cmd.OutOrStdout(), run)
 	}
 	p := textpage.New(cli.TextOptions(cmd, ""))

@@ -129,7 +129,7 @@ type dryCost struct {
 }
 
 // DryRun prints what a replay would send.
-func (f *Replay) DryRun(cmd *cobra.Command, w *trace.Trace, asJSON bool) error {
+func (f *Replay) DryRun(cmd *cobra.Command, w *trace.Trace) error {
 	raw, err := f.openRaw(w)
 	if err != nil {
 		return err
@@ -168,7 +168,7 @@ func (f *Replay) DryRun(cmd *cobra.Command, w *trace.Trace, asJSON bool) error {
 		return err
 	}
 	out.Images = images
-	if asJSON {
+	if cli.On(cmd, "json") {
 		return cli.WriteJSON(cmd.OutOrStdout(), out)
 	}
 	return out.write(cmd.OutOrStdout(), cli.TextOptions(cmd, ""))

@@ -166,19 +166,22 @@ func (s *replayServers) learnWords(cmd *cobra.Command, api string) {
 	if s.alike = count() == ""; s.alike {
 		return
 	}
-	before, usual := *m, m.Tok.Name()
-	if time.Since(began) > noticed/40 { // some 40 counts follow each other
-		cli.Oncef(cmd, "tokenizer: none is named, and the server has another than %s: looking for words that it "+
-			"counts as one token each, in up to 300 short requests", usual)
-	}
+	before, usual, slow := *m, m.Tok.Name(), time.Since(began) > noticed/40
 	server := s.flags.Target.Model + " " + endpoint.Endpoints()[0]
 	found, err := m.OfServer(server, func(words []string, least, want int) ([]int, error) {
+		if slow { // some 40 counts follow each other
+			cli.Oncef(cmd, "tokenizer: none is named, and the server has another than %s: looking for words that it "+
+				"counts as one token each, in up to 300 short requests", usual)
+		}
 		return endpoint.OneToken(cmd.Context(), api, words, least, want)
 	})
 	switch {
 	case err != nil || !found:
 	case count() != "":
-		*m = before
+		if *m = before; m.Forget(server) {
+			s.asked = false
+			s.learnWords(cmd, api)
+		}
 	default:
 		s.words = len(m.Words.Text)
 		cli.Oncef(cmd, "tokenizer: none is named, and the server has another than %s. So prompts are made of %d "+

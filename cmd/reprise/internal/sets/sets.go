@@ -166,7 +166,6 @@ func count(n int64) string {
 // fetchFlags are the flags of datasets fetch.
 type fetchFlags struct {
 	dir, from string
-	asJSON    bool
 }
 
 func fetchCommand() *cobra.Command {
@@ -192,7 +191,7 @@ from a copy, such as a mirror inside a firm; its checksum must be the same.`,
 	}
 	results, _ := flags.Sections(cmd.Flags(), flags.ResultsFlags)
 	results.StringVarP(&f.dir, "output", "o", ".", "`directory` for the files; created if missing")
-	results.BoolVar(&f.asJSON, "json", false, "print the fetched files as JSON")
+	results.Bool("json", false, "print the fetched files as JSON")
 	results.StringVar(&f.from, "from", "", "`address` of a copy of the file, or of the folder of several")
 	results.Bool("quiet", false, flags.QuietUsage)
 	return cmd
@@ -253,7 +252,7 @@ func (f *fetchFlags) run(cmd *cobra.Command, name string) error {
 	bar.End()
 	use := strings.Join(strings.Fields(fmt.Sprintf("reprise import %s %s -o %s.parquet", at, set.Import, set.Name)),
 		" ")
-	if f.asJSON {
+	if cli.On(cmd, "json") {
 		return cli.WriteJSON(cmd.OutOrStdout(), map[string]any{"dataset": set.Name, "license": set.License,
 			"files": all, "use": use})
 	}
