@@ -289,6 +289,22 @@ func warningsAlone() Options {
 	return o
 }
 
+// Real text shares the same part of itself by any tokenizer: what earlier prompts had is turned into the server's
+// tokens. Prompts that were made to a length share the tokens that they were made of.
+func TestExpectedHitsOfRealText(t *testing.T) {
+	source := result.Source{BlockSize: 16, ServerBlock: 16}
+	half := hit(0, 160, 80, 80)
+	half.WantInput = 100
+	half.Known = trace.Ptr[int32](50)
+	for prompts, want := range map[string]float64{result.PromptsVerbatim: 0.5, "": 0.3} { // 80 and 48 of 160 tokens
+		s := summarise(t, result.Run{Load: result.Load{Prompts: prompts}, Source: source}, Options{}, half)
+		is(t, "expected hits of prompts "+prompts, s.Cache.Expected, want)
+	}
+	if *half.Known != 50 {
+		t.Errorf("the result was changed: %d", *half.Known)
+	}
+}
+
 // What a run delivered is held against what was asked for, each kind by its own limit, and only
 // where something was asked.
 func TestDeliveredAgainstAsked(t *testing.T) {

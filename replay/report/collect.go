@@ -124,6 +124,7 @@ func (c *collector) block() int64 {
 // add takes one result that passed check. One outside the run's window is only
 // counted.
 func (c *collector) add(r *result.Result) error {
+	r = inServerTokens(&c.run, r)
 	end, errorClass := OutcomeOf(r)
 	var scopes uint64
 	if c.judge != nil {

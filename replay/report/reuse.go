@@ -52,8 +52,19 @@ func (a *reuseSums) join(b reuseSums) {
 // given the prompts before it, and how many of them in whole blocks of so many tokens. A
 // server can reuse at most prompt − 1 tokens: it needs one to compute the next from. It
 // is not ok where the workload does not tell, or the server did not count the prompt.
-func Reusable(r *result.Result, block int64) (tokens, inBlocks int64, ok bool) {
-	return reusable(r.Input, r.Known, block)
+func Reusable(run *result.Run, r *result.Result, block int64) (tokens, inBlocks int64, ok bool) {
+	return reusable(r.Input, inServerTokens(run, r).Known, block)
+}
+
+// inServerTokens is r with the tokens that earlier prompts had as its server counts them. Real text goes out as it is,
+// whatever tokenizer the workload was counted by, and shares the same part of itself by any.
+func inServerTokens(run *result.Run, r *result.Result) *result.Result {
+	if run.Prompts != result.PromptsVerbatim || r.Known == nil || r.Input == nil || r.WantInput <= 0 {
+		return r
+	}
+	counted := *r
+	counted.Known = trace.Ptr(int32(int64(*r.Known) * int64(*r.Input) / int64(r.WantInput)))
+	return &counted
 }
 
 // reusable is Reusable of a request's counts.

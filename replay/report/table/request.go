@@ -143,7 +143,7 @@ func (d *deriver) derive(r *result.Result) (request, error) {
 	if r.Endpoint != nil && *r.Endpoint >= 0 && int(*r.Endpoint) < len(d.run.Endpoints) {
 		q.Endpoint = d.run.Endpoints[*r.Endpoint]
 	}
-	if _, blocks, ok := report.Reusable(r, int64(cmp.Or(d.run.ServerBlock, d.run.BlockSize))); ok {
+	if _, blocks, ok := report.Reusable(d.run, r, int64(cmp.Or(d.run.ServerBlock, d.run.BlockSize))); ok {
 		q.CachedExpected = trace.Ptr(int32(blocks))
 	}
 	if r.SentNS != nil && d.run.Timed() {

@@ -79,7 +79,14 @@ func (f *DryRun) took() (func(*trace.Request) (time.Duration, bool), error) {
 		}
 	}
 	return func(r *trace.Request) (time.Duration, bool) {
-		return ttft + itl*time.Duration(max(r.OutputOr(0)-1, 0)), true
+		tokens := r.OutputTokens
+		if tokens == nil {
+			tokens = r.MaxTokens // the server may end before
+		}
+		if tokens == nil {
+			return 0, false
+		}
+		return ttft + itl*time.Duration(max(*tokens-1, 0)), true
 	}, nil
 }
 
@@ -115,6 +122,9 @@ type Plan struct {
 	Images *result.ImageLoad `json:"images"` // null where no request has image tokens
 
 	Cost *dryCost `json:"cost"`
+
+	until  time.Duration // --duration, 0 for the whole workload
+	rounds bool          // the workload is sent again until then, and counts are of one round
 }
 
 const dryRunSchema = "dry-run/1"
@@ -217,7 +227,7 @@ func (d *dryPass) run(cmd *cobra.Command, part *workloadPart, seed uint64) (*Pla
 		return nil, err
 	}
 	out := &Plan{Schema: dryRunSchema, Timing: main.Timing(), Rate: d.f.Load.Rate, Speed: d.f.Load.Speed,
-		Selection: part.selection(), ServerBlock: d.block}
+		Selection: part.selection(), ServerBlock: d.block, until: d.f.Load.Duration}
 	rows, err := part.reader()
 	if err != nil {
 		return nil, err
@@ -238,8 +248,9 @@ func (d *dryPass) run(cmd *cobra.Command, part *workloadPart, seed uint64) (*Pla
 		case !part.endless:
 		case main.Over():
 			return io.EOF
-		case id >= part.rows.Len() && d.f.Load.Concurrency > 0 && main.Plan().EndNS == 0:
-			return errUnknownSpeed
+		case id+1 >= part.rows.Len() && d.f.Load.Concurrency > 0 && main.Plan().EndNS == 0:
+			out.rounds = true
+			return io.EOF
 		}
 		return nil
 	})
@@ -464,10 +475,21 @@ func (d *Plan) write(w io.Writer, o textpage.Options) error {
 		} else {
 			line("sessions", "none: each request is by itself")
 		}
-		line("duration", "%v from the first scheduled time to the last", inSeconds(p.LastNS-p.FirstNS))
+		longest := ""
+		if d.EndedByServer > 0 && d.Timing != result.OpenLoop {
+			longest = ", if every answer is as long as it may be"
+		}
+		line("duration", "%v from the first scheduled time to the last%s", inSeconds(p.LastNS-p.FirstNS), longest)
 	} else {
-		line("requests", "%s", doc.Count(d.Requests))
-		line("duration", "unknown: as fast as the server answers. --set assume=ttft=200ms,itl=20ms estimates it")
+		again, most := "", ""
+		if d.rounds {
+			again = ", and again with new prompts until --duration is over"
+		}
+		if d.until > 0 {
+			most = fmt.Sprintf("%v at most; ", d.until)
+		}
+		line("requests", "%s%s", doc.Count(d.Requests), again)
+		line("duration", "%sas fast as the server answers: --set assume=ttft=200ms,itl=20ms estimates it", most)
 	}
 	d.writeLoad(line)
 	if d.LeastNS != nil {
