@@ -419,8 +419,11 @@ func importCommandLine(cmd *cobra.Command, found *datasets.Inspection, replace m
 	words := slices.Clone(cmd.Flags().Args())
 	out := outputBeside(cmp.Or(found.File, found.Format))
 	sized := false // the prompt or its length is mapped
+	importer, _, _ := cmd.Root().Find([]string{"import"})
+	const ofOutput = "output overwrite" // which is another file where the command is not import
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
 		switch name := flag.Name; {
+		case cmd != importer && (strings.Contains(ofOutput, name) || importer.Flags().Lookup(name) == nil):
 		case name == "inspect" || name == "json" || name == "details" ||
 			replace == nil && slices.Contains(found.Flags, "--"+name):
 		case name == "output" && found.File == "": // one of several traces

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bufio"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +22,7 @@ import (
 	"reprise/datasets"
 	"reprise/synth/spec"
 	"reprise/trace"
+	"reprise/trace/crash"
 	"reprise/trace/doc"
 	"reprise/trace/objectstore"
 	"reprise/trace/profile"
@@ -186,6 +189,11 @@ func (p *promptFile) open(cmd *cobra.Command, tokenizer string, paced bool,
 	if err != nil {
 		return nil, nil, err
 	}
+	for i := range files {
+		if strings.EqualFold(filepath.Ext(files[i].Name), ".txt") {
+			files[i].Open = promptLines(files[i].Open)
+		}
+	}
 	var f importFlags
 	f.register(new(cobra.Command)) // sets the defaults
 	f.out, f.tier.Tier, f.Tokenizer, f.anyTimes = p.rows(), anonymize.Raw, cmp.Or(tokenizer, f.Tokenizer), paced
@@ -213,6 +221,45 @@ func (p *promptFile) open(cmd *cobra.Command, tokenizer string, paced bool,
 	p.remove()
 	return w, raw, nil
 }
+
+// promptLines reads a text with a prompt on each line, as GuideLLM and load scripts have them, as JSON lines. A text
+// that begins as JSON is read as it is.
+func promptLines(open func() (io.ReadCloser, error)) func() (io.ReadCloser, error) {
+	return func() (io.ReadCloser, error) {
+		file, err := open()
+		if err != nil {
+			return nil, err
+		}
+		text := bufio.NewReader(file)
+		if first, err := text.Peek(1); err != nil || first[0] == '{' || first[0] == '[' {
+			return struct {
+				io.Reader
+				io.Closer
+			}{text, file}, nil
+		}
+
+		from, to := io.Pipe()
+		go func() {
+			defer crash.Caught()
+			defer file.Close()
+			lines, encoder := bufio.NewScanner(text), json.NewEncoder(to)
+			lines.Buffer(nil, longestPrompt)
+			err := error(nil)
+			for err == nil && lines.Scan() {
+				if prompt := strings.TrimSpace(lines.Text()); prompt == "" {
+					_, err = io.WriteString(to, "\n") // so that numbers of lines stay
+				} else {
+					err = encoder.Encode(map[string]string{"prompt": prompt})
+				}
+			}
+			to.CloseWithError(cmp.Or(err, lines.Err()))
+		}()
+		return from, nil
+	}
+}
+
+// longestPrompt bounds a line of a text with prompts, in bytes.
+const longestPrompt = 16 << 20
 
 // firstSessions reads the first sessions of a source without times: an entry without parents starts one.
 type firstSessions struct {

@@ -1,10 +1,14 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -131,6 +135,52 @@ func TestPromptFilesLastAsLongAsAsked(t *testing.T) {
 	}
 	if turns == 0 {
 		t.Error("no request is a later turn with --as-sessions")
+	}
+}
+
+// A text has a prompt on each line, and one that begins as JSON is read as that. What is wrong with it is said by its
+// own lines, and a command line to paste has flags of import alone.
+func TestPromptsOfAText(t *testing.T) {
+	t.Chdir(t.TempDir())
+	var sent sync.Map
+	url := quickServer(t, func(_ http.ResponseWriter, r *http.Request) bool {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		var asked struct {
+			Prompt string `json:"prompt"`
+		}
+		if json.Unmarshal(body, &asked) == nil {
+			sent.Store(asked.Prompt, true)
+		}
+		return false
+	})
+	writeFiles(t, map[string]string{
+		"plain.txt":  "Tell me of \"blocks\" & <spans>.\n\n  How long is 1 km?  \r\nSay {no} more",
+		"lines.TXT":  `{"prompt":"as JSON"}` + "\n",
+		"empty.txt":  "\n \n",
+		"table.csv":  "wann;frage\n2026-02-01 10:00:00;hallo welt\n2026-02-01 10:00:01;und nun\n",
+		"prompts.md": "no table and no JSON\n",
+	})
+	for _, file := range []string{"plain.txt", "lines.TXT"} {
+		_, errs, code := reprise(t, "replay", file, "--url", url, "--concurrency", "1", "--output-tokens", "2", "-o", "r.parquet")
+		if code != cli.Good && code != cli.Untrusted {
+			t.Errorf("%s: exit code %d\n%s", file, code, errs)
+		}
+	}
+	for _, want := range []string{`Tell me of "blocks" & <spans>.`, "How long is 1 km?", "Say {no} more", "as JSON"} {
+		if _, ok := sent.Load(want); !ok {
+			t.Errorf("%q was not sent", want)
+		}
+	}
+
+	for file, want := range map[string]string{"empty.txt": "empty.txt", "table.csv": "reprise import table.csv --map time=wann --map prompt=frage -o table.parquet"} {
+		_, errs, code := reprise(t, "replay", file, "--url", url, "--rate", "3", "--set", "tls-insecure", "-o", "r.parquet")
+		if code == cli.Good || !strings.Contains(strings.ReplaceAll(errs, " \\\n   ", ""), want) || strings.Contains(errs, "--rate") {
+			t.Errorf("%s: exit code %d\n%s", file, code, errs)
+		}
 	}
 }
 
