@@ -105,8 +105,12 @@ func afford(l dp.Ledger, r *dp.Release, before []dp.Release, understood bool) er
 		return nil
 	}
 	advice := fmt.Sprintf("above %d it protects little: --i-understand allows it", synth.MaxEpsilon)
-	unnamed := func(b dp.Release) bool { return r.Population == "" || b.Population == "" }
-	if r.Unit == synth.UnitUser && slices.ContainsFunc(before, unnamed) {
+	unnamed := func(b dp.Release) bool { return b.Population == "" }
+	switch earlier := slices.ContainsFunc(before, unnamed); {
+	case r.Unit != synth.UnitUser:
+	case earlier && r.Population != "":
+		advice += ". An earlier release or attempt named no --population, so it counts for every one"
+	case !earlier && r.Population == "":
 		advice += ". Releases of other users do not add up where all of them say so: --population NAME"
 	}
 	return cli.Usagef("ε would be %.3g in all: earlier releases or attempts (%d) spent %.3g of it, by %s (%s); %s",
@@ -115,7 +119,7 @@ func afford(l dp.Ledger, r *dp.Release, before []dp.Release, understood bool) er
 
 // ledgerWords say what a ledger knows of a source, and what it cannot know.
 func ledgerWords(l dp.Ledger, r *dp.Release, before []dp.Release, unwritten []string) (out []string) {
-	total := dp.Sum(before) + r.Epsilon
+	total := dp.Spent(append(slices.Clone(before), *r)).Epsilon
 	if most := map[string]float64{anonymize.Public: synth.WarnEpsilon, anonymize.Partner: 8}[r.Tier]; total > most {
 		out = append(out, fmt.Sprintf(
 			"warning: an ε of %.3g, all releases together that add up, protects little; 1 is usual", total))

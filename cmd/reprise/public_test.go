@@ -64,10 +64,18 @@ func TestPublicModel(t *testing.T) {
 	}
 }
 
-// What is refused is said with the reason, leaves no model, and counts.
+// What is refused is said with the reason, leaves no model, and counts, unless it could be told before any noise.
 func TestPublicModelRefused(t *testing.T) {
 	t.Chdir(t.TempDir())
-	crowdTrace(t, "t.parquet", 300)
+	crowdTrace(t, "few.parquet", 300)
+	for _, tier := range []string{"public", "partner"} {
+		_, errs, code := reprise(t, "synth", "fit", "few.parquet", "--tier", tier, "-o", "m.parquet")
+		_, err := os.Stat("few.ledger.jsonl")
+		if code != cli.Check || !strings.Contains(errs, "no ε is spent") || err == nil {
+			t.Errorf("%s: exit code %d, ledger %v\n%s", tier, code, err, errs)
+		}
+	}
+	crowdTrace(t, "t.parquet", 2000)
 	_, errs, code := reprise(t, "synth", "fit", "t.parquet", "--tier", "public", "-o", "m.parquet")
 	if code != cli.Check || !strings.Contains(errs, "t.parquet: the trace is too small for ε=1") || !strings.Contains(errs, "the ledger counts the attempt") {
 		t.Errorf("exit code %d\n%s", code, errs)
