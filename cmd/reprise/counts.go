@@ -281,6 +281,9 @@ func (f *importFlags) answer(info datasets.Info, card anonymize.Card, timing str
 	blocks := "no blocks"
 	if t.Blocks > 0 {
 		blocks = fmt.Sprintf("%s of %d tokens", doc.Many(int64(t.Blocks), "distinct block"), card.BlockSize)
+		if info.HasText {
+			blocks += " in prompts and answers"
+		}
 	}
 	failed := ""
 	if t.Failed > 0 {

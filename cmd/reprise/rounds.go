@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"os"
 	"path"
 	"slices"
 	"strconv"
@@ -47,6 +48,7 @@ type roundFlags struct {
 	loop             bool
 	maxRequests      int64
 	warmup, cooldown string
+	dry              bool
 }
 
 func (f *roundFlags) register(cmd *cobra.Command) {
@@ -92,6 +94,8 @@ func (f *roundFlags) register(cmd *cobra.Command) {
 		"leave the first requests of every run out of all figures: a number or a `span`. Default: a tenth, at most "+
 			"50; 50 with --loop")
 	loadRest.StringVar(&f.cooldown, "cooldown", "", "")
+	running, _ := flags.Sections(fl, flags.RunningFlags)
+	running.BoolVar(&f.dry, "dry-run", false, dryRunUsage)
 	f.spellings.Register(cmd) // last: it looks for the flags that it stands for
 }
 
@@ -484,7 +488,7 @@ func (f *compareFlags) live(cmd *cobra.Command, path string, o compare.Options) 
 	}
 	o.Primary = f.primary
 	switch m := &f.making; {
-	case m.out == "" || m.out == cli.Standard:
+	case (m.out == "" || m.out == cli.Standard) && !m.dry:
 		return c, cli.Usagef("name a directory for the rounds: -o DIRECTORY")
 	case m.pilot != 0 && m.pilot < 3 || m.pilot > compare.MaxRounds || m.pilot == 0 && f.detect != "":
 		return c, cli.Usagef("--set pilot-rounds: from 3 to %d; with --primary, and without --detect, 0",
@@ -501,6 +505,12 @@ func (f *compareFlags) live(cmd *cobra.Command, path string, o compare.Options) 
 		}
 	}
 	flags.SayRate(cmd)
+	if f.making.dry {
+		if f.making.out, err = os.MkdirTemp("", "reprise-compare-"); err != nil {
+			return c, err
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(f.making.out)) }()
+	}
 	m, err := f.making.maker(cmd, path, f.readers, f.judge.Trust.Limits)
 	defer m.close()
 	if err != nil {
@@ -521,6 +531,9 @@ func (f *compareFlags) live(cmd *cobra.Command, path string, o compare.Options) 
 		if sayEstimate(cmd, e, sooner); e.Open > 0 {
 			m.untold = e.Runs / 2
 		}
+	}
+	if m.dry {
+		return c, sayDry(cmd)
 	}
 	if err := f.planned(cmd, m, o); err != nil {
 		return c, err

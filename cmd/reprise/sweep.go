@@ -62,6 +62,7 @@ type sweepFlags struct {
 	dir           string
 	html          string
 	frontier      runs.Frontier // of the command sweep alone
+	dry           bool          // likewise
 }
 
 func sweepCommand() *cobra.Command {
@@ -99,7 +100,10 @@ sweep DIR prints it again. docs/sweep.md defines all that is printed.`,
 			if err := f.spellings.Apply(cmd, new(flags.VLLMResult)); err != nil {
 				return err
 			}
-			if f.frontier.Asked {
+			switch {
+			case f.frontier.Asked && f.dry:
+				return cli.Usagef("--dry-run is for the sweep of a workload: --frontier sends its own requests")
+			case f.frontier.Asked:
 				return f.cross(cmd, args)
 			}
 			if err := f.frontier.Check(cmd); err != nil {
@@ -133,6 +137,8 @@ sweep DIR prints it again. docs/sweep.md defines all that is printed.`,
 	}
 	f.register(cmd)
 	f.frontier.Register(cmd)
+	running, _ := flags.Sections(cmd.Flags(), flags.RunningFlags)
+	running.BoolVar(&f.dry, "dry-run", false, dryRunUsage)
 	flags.Demote(cmd.Flags(), "vary", "trust")
 	everyday, _ := flags.Sections(cmd.Flags(), flags.ResultsFlags)
 	everyday.Bool("json", false, "print JSON")
@@ -277,7 +283,7 @@ func (f *sweepFlags) sweep(cmd *cobra.Command, path string) (r bench.SweepResult
 	}
 
 	dir := f.dir
-	if dir == "" {
+	if dir == "" || f.dry {
 		if dir, err = os.MkdirTemp("", "reprise-sweep-"); err != nil {
 			return r, err
 		}
@@ -320,7 +326,10 @@ func (f *sweepFlags) sweep(cmd *cobra.Command, path string) (r bench.SweepResult
 	}
 
 	s.Told = func(l bench.Level) { sayLevel(cmd, &l) }
-	if err = estimate(cmd, &s); err == nil {
+	if err = estimate(cmd, &s); err == nil && f.dry {
+		err = sayDry(cmd)
+	}
+	if err == nil {
 		r, err = s.Run(cmd.Context())
 	}
 	switch {

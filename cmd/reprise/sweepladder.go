@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/cmd/reprise/internal/cli"
+	"reprise/cmd/reprise/internal/flags"
 	"reprise/cmd/reprise/internal/runs"
 	"reprise/replay/bench"
 	"reprise/replay/contract"
@@ -100,6 +101,14 @@ func sayLevel(cmd *cobra.Command, l *bench.Level) {
 	}
 	cli.Notef(cmd, "%s: %s, TTFT p50 %s, p99 %s ms", l.Name, l.Outcome, doc.OrDash(l.TTFTDue.P50, doc.Number),
 		doc.OrDash(l.TTFTDue.P99, doc.Number))
+}
+
+const dryRunUsage = "send nothing: print how many runs there are, and how long they take"
+
+// sayDry ends a command that has said how long it would take.
+func sayDry(cmd *cobra.Command) error {
+	cli.Message(cmd.OutOrStdout(), "Dry run: nothing was sent.")
+	return flags.ErrPrinted
 }
 
 // sayEstimate says before several runs how long they send, and what ends them sooner.

@@ -249,8 +249,12 @@ func (r *SweepResult) facts() []doc.Fact {
 		}
 		put("Knee", r.load(k.Load), note)
 	}
-	if h := &r.Highest; h.Load != nil && h.Low != nil && h.High != nil {
+	switch h := &r.Highest; {
+	case h.Load == nil || h.High == nil:
+	case h.Low != nil:
 		put(r.intervalName(), doc.Number(*h.Low)+" to "+doc.Number(*h.High), "highest load held, lowest not held")
+	default:
+		put("Not held", r.load(*h.High), "the lowest; that a lower load was held may be chance, which longer levels settle")
 	}
 	if h := &r.Highest; h.Estimate != nil && h.Load != nil && doc.Number(*h.Estimate) != doc.Number(*h.Load) {
 		put("Interpolated", r.load(*h.Estimate), "between the levels on either side")
