@@ -240,8 +240,8 @@ func promptLines(open func() (io.ReadCloser, error)) func() (io.ReadCloser, erro
 
 		from, to := io.Pipe()
 		go func() {
-			defer crash.Caught()
 			defer file.Close()
+			defer crash.Caught()
 			lines, encoder := bufio.NewScanner(text), json.NewEncoder(to)
 			lines.Buffer(nil, longestPrompt)
 			err := error(nil)

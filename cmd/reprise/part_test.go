@@ -95,7 +95,7 @@ func TestModesPrimedWindow(t *testing.T) {
 		t.Errorf("hit ratio %.4f of the window, %.4f of its rows in the whole; known %.4f and %.4f", got, want, known, wantKnown)
 	}
 	s := run.Selection
-	if s == nil || s.Rows != 80 || s.OfRows != 200 || s.FromNS != 2.4e9 || s.Prime == nil || s.Prime.Failed != 0 || s.Prime.Prompts == 0 || s.Prime.CapacityTokens != 1_000_000 {
+	if s == nil || s.Rows != 80 || *s.OfRows != 200 || s.FromNS != 2.4e9 || s.Prime == nil || s.Prime.Failed != 0 || s.Prime.Prompts == 0 || s.Prime.CapacityTokens != 1_000_000 {
 		t.Fatalf("selection %+v", s)
 	}
 	less := func(limit float64, args ...string) float64 {

@@ -248,6 +248,11 @@ func (f *roundFlags) maker(cmd *cobra.Command, path string, recorded map[string]
 	if m.sides, m.simulated, err = f.targets(cmd); err != nil {
 		return m, err
 	}
+	if f.dry { // nothing is kept
+		if f.out, err = os.MkdirTemp("", "reprise-compare-"); err != nil {
+			return m, err
+		}
+	}
 	f.made.Requests = f.maxRequests
 	if m.workload, _, err = loadFile(cmd, &f.made, path, f.out); err != nil {
 		return m, err
@@ -296,6 +301,9 @@ type roundMaker struct {
 func (m *roundMaker) close() {
 	if m.dir != nil {
 		m.dir.Close()
+	}
+	if m.dry {
+		_ = os.RemoveAll(m.out)
 	}
 	for _, side := range m.sides {
 		if s, ok := side.(*bench.Served); ok {
@@ -505,12 +513,6 @@ func (f *compareFlags) live(cmd *cobra.Command, path string, o compare.Options) 
 		}
 	}
 	flags.SayRate(cmd)
-	if f.making.dry {
-		if f.making.out, err = os.MkdirTemp("", "reprise-compare-"); err != nil {
-			return c, err
-		}
-		defer func() { err = errors.Join(err, os.RemoveAll(f.making.out)) }()
-	}
 	m, err := f.making.maker(cmd, path, f.readers, f.judge.Trust.Limits)
 	defer m.close()
 	if err != nil {

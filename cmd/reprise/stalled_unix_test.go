@@ -119,7 +119,7 @@ func TestStoppedBetweenSendingAndFirstToken(t *testing.T) {
 	if code := cmd.ProcessState.ExitCode(); code != cli.Untrusted {
 		t.Errorf("exit code %d\n%s%s", code, stdout.String(), stderr.String())
 	}
-	for _, says := range []string{"of TTFT may be the client's own delay, since it stood still or read late",
+	for _, says := range []string{"of TTFT is the client's own delay, since it stood still or read late",
 		"in 4 of 4 requests", "client stalls in TTFT (!)"} {
 		if !strings.Contains(strings.Join(strings.Fields(stdout.String()), " "), says) {
 			t.Errorf("the report does not say %q:\n%s", says, stdout.String())

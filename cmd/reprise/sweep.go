@@ -326,10 +326,7 @@ func (f *sweepFlags) sweep(cmd *cobra.Command, path string) (r bench.SweepResult
 	}
 
 	s.Told = func(l bench.Level) { sayLevel(cmd, &l) }
-	if err = estimate(cmd, &s); err == nil && f.dry {
-		err = sayDry(cmd)
-	}
-	if err == nil {
+	if err = estimate(cmd, &s, f.dry); err == nil {
 		r, err = s.Run(cmd.Context())
 	}
 	switch {

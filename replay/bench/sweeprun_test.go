@@ -197,7 +197,7 @@ func TestLateReaderCannotMakeALevelHold(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
-	if n := strings.Count(text, "may be the client's own delay"); n != 1 {
+	if n := strings.Count(text, "is the client's own delay"); n != 1 {
 		t.Errorf("the reason stands %d times in\n%s", n, text)
 	}
 }

@@ -193,7 +193,10 @@ func (g *factGroup) part(p *result.Selection) {
 	if p == nil {
 		return
 	}
-	notes := []string{"of " + doc.Many(p.OfRows, "row")}
+	var notes []string
+	if p.OfRows != nil {
+		notes = append(notes, "of "+doc.Many(*p.OfRows, "row"))
+	}
 	if p.FromNS > 0 || p.ToNS > 0 {
 		end := "the end"
 		if p.ToNS > 0 {

@@ -204,7 +204,7 @@ func TestStallsAreReportedFromTheFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = "77.8 % of TTFT may be the client's own delay, since it stood still in 2 of 2 requests (2 stalls, " +
+	const want = "up to 77.8 % of TTFT is the client's own delay, since it stood still in 2 of 2 requests (2 stalls, " +
 		"the longest 600 ms); the limit is 1 %. Give the client cores " +
 		"that nothing else uses, or lower the load; --trust max-stall-ttft=… accepts it"
 	if r := s.Verdict.Reasons; len(r) != 1 || r[0].Text != want || r[0].Code != codeStalledTTFT {
@@ -220,7 +220,7 @@ func TestStallsAreReportedFromTheFile(t *testing.T) {
 	plain := strings.NewReplacer("\u00a0", " ", "&#39;", "'").Replace(page.String())
 	for name, out := range map[string]string{"text": text.String(), "page": plain} {
 		if !strings.Contains(out, "client stalls in TTFT (!)") ||
-			!strings.Contains(out, "77.8 % of TTFT may be the client's own delay") {
+			!strings.Contains(out, "up to 77.8 % of TTFT is the client's own delay") {
 			t.Errorf("the %s does not say it", name)
 		}
 	}

@@ -207,8 +207,8 @@ func (j *judgement) stalls(s *Summary, limits Limits) {
 		seen = append(seen, fmt.Sprintf("%s, the longest %s ms", doc.Many(r.Count, "stall"),
 			doc.Number(float64(r.LongestNS)/1e6)))
 	}
-	ttft := "%s of TTFT may be the client's own delay, since it stood still in %s of %s (%s); the limit is %s"
-	gap := "%s of a gap between tokens at p99 may be the client's own delay, since it stood still (%s); the limit is %s"
+	ttft := "up to %s of TTFT is the client's own delay, since it stood still in %s of %s (%s); the limit is %s"
+	gap := "up to %s of ITL p99 is the client's own delay, since it stood still (%s); the limit is %s"
 	switch r := s.Receipt; {
 	case r == nil:
 	case r.Instants == InstantsKernel:

@@ -148,12 +148,12 @@ type Primed struct {
 // A Selection says which part of a workload a run sent, and how often. It is
 // missing from a run that sent all of it once.
 type Selection struct {
-	Rows        int64 `json:"rows"`              // of a round
-	OfRows      int64 `json:"of_rows"`           // of the workload
-	FromNS      int64 `json:"from_ns,omitempty"` // the window, in times of the workload
-	ToNS        int64 `json:"to_ns,omitempty"`   // its end; 0 is that of the workload
-	MaxRequests int64 `json:"max_requests,omitempty"`
-	Turns       int64 `json:"turns,omitempty"` // only so many first ones of each conversation
+	Rows        int64  `json:"rows"`              // of a round
+	OfRows      *int64 `json:"of_rows"`           // of the workload; null where the rest of it was not read
+	FromNS      int64  `json:"from_ns,omitempty"` // the window, in times of the workload
+	ToNS        int64  `json:"to_ns,omitempty"`   // its end; 0 is that of the workload
+	MaxRequests int64  `json:"max_requests,omitempty"`
+	Turns       int64  `json:"turns,omitempty"` // only so many first ones of each conversation
 	// Outputs is what stood for output lengths that the workload does not tell, as
 	// --output-tokens says it.
 	Outputs string `json:"outputs,omitempty"`

@@ -429,6 +429,21 @@ func peaks(p *replay.Plan) string {
 	return out
 }
 
+// schedule says when requests are due.
+func (d *Plan) schedule() string {
+	switch {
+	case d.Load != nil && d.Load.Live > 0:
+		return "closed loop of " + doc.Many(int64(d.Load.Live), "live session")
+	case d.Load != nil:
+		return "whole sessions start by " + d.Load.Rate
+	case d.Timing == result.ClosedLoop:
+		return d.Timing
+	case d.Rate != "":
+		return d.Timing + ", " + d.Rate
+	}
+	return fmt.Sprintf("%s, speed %g", d.Timing, d.Speed)
+}
+
 // outputs says how many output tokens there will be, as far as that is known.
 func (d *Plan) outputs() string {
 	known, open := doc.Count(d.OutputTokens), doc.Many(d.EndedByServer, "answer")+", since the server ends them"
@@ -449,18 +464,7 @@ func (d *Plan) write(w io.Writer, o textpage.Options) error {
 	line := func(label, format string, args ...any) {
 		p.Line(fmt.Sprintf("%-20s", label), fmt.Sprintf(format, args...))
 	}
-	switch {
-	case d.Load != nil && d.Load.Live > 0:
-		line("schedule", "closed loop of %s", doc.Many(int64(d.Load.Live), "live session"))
-	case d.Load != nil:
-		line("schedule", "whole sessions start by %s", d.Load.Rate)
-	case d.Timing == result.ClosedLoop:
-		line("schedule", "%s", d.Timing)
-	case d.Rate != "":
-		line("schedule", "%s, %s", d.Timing, d.Rate)
-	default:
-		line("schedule", "%s, speed %g", d.Timing, d.Speed)
-	}
+	line("schedule", "%s", d.schedule())
 	if p := d.Plan; p != nil {
 		left := ""
 		if p.Excluded > 0 {

@@ -84,19 +84,10 @@ func partOf(cmd *cobra.Command, w *trace.Trace, f *flags.Workload, seed uint64) 
 			return nil, err
 		}
 	}
-	if f.Turns > 0 {
-		members, err := trace.Columns[trace.Member](w)
-		if err != nil {
+	if f.Turns > 0 || f.Apart {
+		if err := p.chooseTurns(cmd, f); err != nil {
 			return nil, err
 		}
-		of, numbered := p.rows.Len(), int64(0)
-		if p.rows, numbered, err = p.rows.Turns(members, f.Turns); err != nil {
-			return nil, err
-		} else if numbered == 0 {
-			return nil, cli.Usagef("--turns: the workload has no conversations, only single requests; --input-tokens "+
-				"550 --turns %d makes sessions", f.Turns)
-		}
-		cli.Notef(cmd, "turns: %d of %d rows, up to turn %d of each conversation", p.rows.Len(), of, f.Turns)
 	}
 	if f.MaxRequests > 0 {
 		p.rows = p.rows.Head(f.MaxRequests)
@@ -112,10 +103,36 @@ func partOf(cmd *cobra.Command, w *trace.Trace, f *flags.Workload, seed uint64) 
 		return nil, err
 	}
 	p.every = p.rows
-	p.about.Rows, p.about.OfRows = p.rows.Len(), p.of
+	if p.about.Rows = p.rows.Len(); !f.Apart || f.MaxRequests == 0 { // else the rest of a file of prompts was not read
+		p.about.OfRows = &p.of
+	}
 	p.about.FromNS, p.about.ToNS, p.about.MaxRequests = int64(f.Start), int64(f.End), f.MaxRequests
 	p.about.Turns = f.Turns
 	return p, nil
+}
+
+// chooseTurns leaves out later turns than --turns says, and says of a file of prompts that it has some.
+func (p *workloadPart) chooseTurns(cmd *cobra.Command, f *flags.Workload) error {
+	members, err := trace.Columns[trace.Member](p.w)
+	if err != nil {
+		return err
+	}
+	of := p.rows.Len()
+	first, numbered, err := p.rows.Turns(members, max(f.Turns, 1))
+	switch {
+	case err != nil:
+		return err
+	case f.Turns > 0 && numbered == 0:
+		return cli.Usagef("--turns: the workload has no conversations, only single requests; --input-tokens 550 "+
+			"--turns %d makes sessions", f.Turns)
+	case f.Turns > 0:
+		p.rows = first
+		cli.Notef(cmd, "turns: %d of %d rows, up to turn %d of each conversation", first.Len(), of, f.Turns)
+	case first.Len() < of:
+		cli.Notef(cmd, "turns: later turns of conversations are prompts by themselves, with all that was said before "+
+			"them; --turns 1 sends first turns alone, --as-sessions one turn after the other")
+	}
+	return nil
 }
 
 // An outputRow is what tells whether a row has to have an output length.
@@ -157,12 +174,14 @@ func (p *workloadPart) checkOutputs(cmd *cobra.Command) error {
 			"distribution such as --output-tokens lognormal:300,1.2, or let the server end within a bound with "+
 			"--output-tokens server:4096", filled, p.rows.Len())
 	}
-	why := "which have none in the workload"
+	by, why := "by --output-tokens "+p.outputs.String(), "which have none in the workload"
 	if replaced > 0 {
 		why = fmt.Sprintf("%d of them in place of the file's own", replaced)
 	}
-	cli.Notef(cmd, "output lengths: by --output-tokens %s for %d of %d requests, %s", p.outputs, filled, p.rows.Len(),
-		why)
+	if !cmd.Flags().Changed("output-tokens") {
+		by = "as the server ends its answers (--output-tokens " + p.outputs.String() + ", the default)"
+	}
+	cli.Notef(cmd, "output lengths: %s for %d of %d requests, %s", by, filled, p.rows.Len(), why)
 	p.about.Outputs = p.outputs.String()
 	return nil
 }
