@@ -431,8 +431,12 @@ func (f *importFlags) timed(src *datasets.Source) (trace.EntryReader, string, er
 	info := src.Info()
 	switch {
 	case src.Empty():
-		return nil, "", fmt.Errorf("%s: it has no request to import: %s", info.Format,
-			strings.Join(append(info.Notes, "import --inspect lists its fields"), "; "))
+		none := "it has no record"
+		if n := info.Records + info.Bad; n > 0 {
+			none = fmt.Sprintf("none of the %d records is a request", n)
+		}
+		return nil, "", fmt.Errorf("%s: %s: %s", info.Format, none,
+			strings.Join(append(info.Notes, "import --inspect lists the fields"), "; "))
 	case info.HasTimes && !info.SessionTimes && f.arrivals != "":
 		return nil, "", cli.Usagef("%s has times: --arrivals is for sources without", info.Format)
 	case info.HasTimes && !info.SessionTimes:

@@ -34,8 +34,7 @@ type reportFlags struct {
 	format  string // "" is text
 	out     string
 	explain string
-	why     string // of --format decision
-	push    flags.Push
+	why     string   // of --format decision
 	names   []string // of several results files
 }
 
@@ -87,7 +86,6 @@ and 4 if none fails and one cannot be judged.`,
 	results, resultsRest := flags.Sections(cmd.Flags(), flags.ResultsFlags)
 	_, cachesRest := flags.Sections(cmd.Flags(), flags.CachesFlags)
 	results.StringVar(&f.format, "format", "", strings.Join(formatNames(), ", ")+"; by default text")
-	f.push.Register(cmd)
 	resultsRest.StringVar(&f.why, "why", "",
 		"rationale in --format decision: `text` that says why this setting was chosen")
 	results.StringVar(&f.explain, "explain", "",
@@ -119,14 +117,10 @@ func (f *reportFlags) check() error {
 		return cli.Usagef("--format: want one of %s", strings.Join(formatNames(), ", "))
 	case !decision && f.why != "":
 		return cli.Usagef("--why is for --format %s", formatDecision)
-	case decision && (f.push.URL != "" || f.Definitions != flags.OwnDefinitions):
-		return cli.Usagef("--format %s writes one record of several runs, and takes no --push or --definitions",
-			formatDecision)
+	case decision && f.Definitions != flags.OwnDefinitions:
+		return cli.Usagef("--format %s writes one record of several runs, and takes no --definitions", formatDecision)
 	}
 
-	if _, err := f.push.Pusher(); err != nil {
-		return err
-	}
 	return f.Check(f.format == formatVLLM, "--format vllm")
 }
 
@@ -175,16 +169,6 @@ func (f *reportFlags) report(cmd *cobra.Command, path string) error {
 	}
 	if err := f.write(cmd, path, s); err != nil {
 		return err
-	}
-	p, err := f.push.Pusher()
-	if err != nil {
-		return err
-	}
-	if p != nil {
-		if err := p.Push(cmd.Context(), s); err != nil {
-			return fmt.Errorf("--push: %w", err)
-		}
-		cli.Notef(cmd, "pushed to the gateway")
 	}
 	return kept(s)
 }
@@ -352,8 +336,6 @@ func (f *reportFlags) checkRuns(n int) error {
 		return cli.Usagef("--definitions takes one results file")
 	case !slices.Contains([]string{"", formatText, formatJSON}, f.format):
 		return cli.Usagef("--format %s takes one results file", f.format)
-	case f.push.URL != "":
-		return cli.Usagef("--push takes one results file")
 	}
 	return nil
 }
@@ -430,8 +412,8 @@ func (f *reportFlags) reportExperiment(cmd *cobra.Command, e *bench.Experiment) 
 	switch {
 	case !slices.Contains([]string{"", formatText, formatJSON, formatMarkdown}, format):
 		return cli.Usagef("--format %s takes one results file", format)
-	case f.explain != "" || f.push.URL != "" || len(f.names) > 0 || f.Definitions != flags.OwnDefinitions:
-		return cli.Usagef("a directory of several runs takes no --explain, --push, --name or --definitions: name one " +
+	case f.explain != "" || len(f.names) > 0 || f.Definitions != flags.OwnDefinitions:
+		return cli.Usagef("a directory of several runs takes no --explain, --name or --definitions: name one " +
 			"results file in it")
 	}
 	f.Trust.Keep(*e)
@@ -463,7 +445,7 @@ const listNames = "list"
 // explain says what the number that --explain names means, and with results what it
 // is in them. As in any report, the exit code is 4 where those cannot be trusted.
 func (f *reportFlags) explained(cmd *cobra.Command, results []string) error {
-	if f.format != "" || f.HTML != "" || f.push.URL != "" {
+	if f.format != "" || f.HTML != "" {
 		return cli.Usagef("--explain takes --json and -o, but no other flags of a report's output")
 	}
 	if f.explain == listNames {

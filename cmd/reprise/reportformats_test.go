@@ -2,9 +2,6 @@ package main
 
 import (
 	"encoding/xml"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,29 +26,11 @@ func TestReportFormats(t *testing.T) {
 	}
 }
 
-// A push takes its credentials from the environment or a file alone.
-func TestReportPush(t *testing.T) {
+// Formats that there are not, or that go against each other, are refused.
+func TestReportFormatMistakes(t *testing.T) {
 	results := resultsOf150(t)
-	var user, body string
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		b, _ := io.ReadAll(r.Body)
-		user, _, _ = r.BasicAuth()
-		body = string(b)
-		if user == "" {
-			w.WriteHeader(http.StatusUnauthorized)
-		}
-	}))
-	defer srv.Close()
-	t.Setenv("REPRISE_TEST_PUSH", "me:SECRET")
-	must(t, "report", results, "--push", srv.URL, "--push-credentials-env", "REPRISE_TEST_PUSH")
-	if user != "me" || !strings.Contains(body, "reprise_trustworthy") {
-		t.Errorf("user %q, body %.80q", user, body)
-	}
-	if _, errs, code := reprise(t, "report", results, "--push", srv.URL); code != cli.Failure || !strings.Contains(errs, "HTTP 401") {
-		t.Errorf("without credentials: exit code %d, %s", code, errs)
-	}
 	for _, args := range [][]string{
-		{"--push", "http://me:SECRET@127.0.0.1"}, {"--push", srv.URL, "--push-credentials-env", "REPRISE_TEST_UNSET"}, {"--push-credentials-file", "x"},
+		{"--push", "http://me:SECRET@127.0.0.1"},
 		{"--format", "yaml"}, {"--format", "csv", "--json"}, {"--explain", "ttft", "--format", "csv"},
 	} {
 		if _, errs, code := reprise(t, append([]string{"report", results}, args...)...); code != cli.Usage || strings.Contains(errs, "SECRET") {

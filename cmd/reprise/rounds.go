@@ -94,7 +94,7 @@ func (f *roundFlags) register(cmd *cobra.Command) {
 		"leave the first requests of every run out of all figures: a number or a `span`. Default: a tenth, at most "+
 			"50; 50 with --loop")
 	loadRest.StringVar(&f.cooldown, "cooldown", "", "")
-	running, _ := flags.Sections(fl, flags.RunningFlags)
+	_, running := flags.Sections(fl, flags.RunningFlags)
 	running.BoolVar(&f.dry, "dry-run", false, dryRunUsage)
 	f.spellings.Register(cmd) // last: it looks for the flags that it stands for
 }

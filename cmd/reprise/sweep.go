@@ -137,7 +137,7 @@ sweep DIR prints it again. docs/sweep.md defines all that is printed.`,
 	}
 	f.register(cmd)
 	f.frontier.Register(cmd)
-	running, _ := flags.Sections(cmd.Flags(), flags.RunningFlags)
+	_, running := flags.Sections(cmd.Flags(), flags.RunningFlags)
 	running.BoolVar(&f.dry, "dry-run", false, dryRunUsage)
 	flags.Demote(cmd.Flags(), "vary", "trust")
 	everyday, _ := flags.Sections(cmd.Flags(), flags.ResultsFlags)

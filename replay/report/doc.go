@@ -98,7 +98,7 @@
 //   - csv.go: the report as CSV
 //   - benchmarkreport.go: the Benchmark Report of llm-d-benchmark
 //   - junit.go: checks and clauses as JUnit XML
-//   - prometheus.go: the report in Prometheus' text format, and the push to a Pushgateway
+//   - prometheus.go: the report in Prometheus' text format
 //   - decision.go: the record of a tuning: settings accepted and rejected, latencies and cost
 //   - differing.go: the settings in which runs differ
 //

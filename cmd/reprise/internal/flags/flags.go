@@ -49,7 +49,6 @@
 //   - judge.go: how results are judged: --slo, --contract, --definitions, no-steady,
 //     prices, GPUs; --html
 //   - trust.go: --trust: the limits beyond which a run is not trusted
-//   - push.go: --push and its credentials
 //   - vllmresult.go: the JSON of vLLM: --save-result, --metadata, --percentile-metrics
 //   - spellings.go: flags of vllm bench serve that replay takes too, refuses or
 //     translates; several values after one flag; old names of limits (--max-lag)
