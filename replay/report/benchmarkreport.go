@@ -159,7 +159,7 @@ func brRun(s *Summary) (brSection, error) {
 	digest := sha256.Sum256(text)
 	run := brSection{"uid": hex.EncodeToString(digest[:16]), "keywords": []string{"reprise", s.Run.Model}}
 	verdict := verdictNote(s)
-	run["description"] = strings.Join(append([]string{verdict.Word + ": " + verdict.Text}, verdict.Items...), " ")
+	run["description"] = strings.Join(append([]string{verdict.Word + ": " + verdict.Text}, verdict.Items...), "; ")
 
 	if start, err := time.Parse(time.RFC3339, s.Run.Started); err == nil && s.DurationS != nil {
 		end := start.Add(time.Duration(*s.DurationS * 1e9))

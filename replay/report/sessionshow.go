@@ -19,6 +19,9 @@ func sessionLines(s *Summary) (how, where string) {
 	if o == nil {
 		return "", ""
 	}
+	if o.CutUnknown && o.Succeeded+o.Failed == 0 {
+		return doc.Count(o.Sessions) + "; which of them were over is not known", ""
+	}
 	how = fmt.Sprintf("%s of %s succeeded", doc.Count(o.Succeeded), doc.Count(o.Sessions))
 	if o.Failed > 0 {
 		how += fmt.Sprintf(", %s failed", doc.Count(o.Failed))

@@ -59,6 +59,9 @@ func judge(s *Summary, limits Limits) Verdict {
 	}
 	j.check(CodeNoSamples, against(float64(s.Requests.Succeeded), 1, "requests", s.Requests.Succeeded > 0),
 		"nothing was measured: %s", why)
+	run := &s.Run
+	j.check(codeEndedEarly, against(float64(run.NotSent), 0, "requests", run.EndedEarly == ""),
+		"the run ended early: %s", run.EndedEarly)
 	if s.Run.Simulated == "" {
 		j.lag(s, limits)
 	}
@@ -70,9 +73,6 @@ func judge(s *Summary, limits Limits) Verdict {
 	j.delivered(s, limits)
 
 	// Whether the run was the one that was asked for.
-	run := &s.Run
-	j.check(codeEndedEarly, against(float64(run.NotSent), 0, "requests", run.EndedEarly == ""),
-		"the run ended early: %s", run.EndedEarly)
 	n := max(run.NotSent, s.Requests.NotSent)
 	j.check(codeNotSent, atMost(float64(n), 0, "requests"), "%s of the workload %s never sent",
 		doc.Many(n, "request"), doc.Was(n))
