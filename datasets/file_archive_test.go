@@ -191,6 +191,7 @@ func TestSpreadsheets(t *testing.T) {
 			"Save the sheet as CSV (UTF-8) and import that, or run: " +
 			"soffice --headless --convert-to csv FILE",
 		"PK\x03\x04\x14\x00\x00\x00log.csv": "log:1:1: zip: archives of this kind are not read: unpack it first",
+		"<!DOCTYPE html><html>":             "log:1:1: a web page: such as of a login: fetch the log itself",
 		"FEA1\x00\x00\x00\x00\x00": "log:1:1: Feather 1: only its second version is read, which is Arrow " +
 			"IPC: write it with pyarrow.feather.write_feather, or as Parquet",
 		"ARROW1\x00\x00zqx": "log:1:1: Arrow: unexpected end of file: it is cut off",

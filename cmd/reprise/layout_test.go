@@ -149,6 +149,7 @@ var ofTheMachine = map[string]string{
 	"anonymize/rawread.go":                            "text goes into no store",
 	"anonymize/publish/publish.go":                    "a folder that cli.Stage keeps on the machine",
 	"cmd/reprise/internal/cli":                        "what decides between the two",
+	"cmd/reprise/internal/flags/learnt.go":            "in the folder of what is remembered of a user",
 	"cmd/reprise/internal/flags/vllmresult.go":        "a file that is added to",
 	"cmd/reprise/internal/importshard/importshard.go": "after a look at the name",
 	"cmd/reprise/internal/publication/publication.go": "a folder that cli.Stage keeps on the machine",

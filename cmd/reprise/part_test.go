@@ -365,7 +365,7 @@ func TestModesUsage(t *testing.T) {
 		"--start 10s --end 5s", "--start -1s", "--set prime=all --start 1s", "--set prime=none", "--set prime-tokens=5", "--start 1s --set prime-tokens=0",
 		"--start 1s --set prime-concurrency=0", "--sample 0", "--sample 110%", "--sample some", "--max-requests -1", "--loop 0", "--loop often",
 		"--set loop-same", "--set assume=ttft=1s", "--set price-input=3", "--dry-run --set price-cached=1", "--dry-run --set assume=fast", "--dry-run --set assume=ttft=-1s",
-		"--start 1000h", "--loop 9999999999", "--dry-run --concurrency 2 --loop 1h",
+		"--start 1000h", "--loop 9999999999",
 	} {
 		_, errs, code := reprise(t, append([]string{"replay", workload, "-o", filepath.Join(t.TempDir(), "r.parquet"), "--url", simulate(t)}, strings.Fields(args)...)...)
 		if code != cli.Usage {

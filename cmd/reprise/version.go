@@ -21,7 +21,6 @@ type build struct {
 }
 
 func versionCommand() *cobra.Command {
-	var asJSON bool
 	cmd := &cobra.Command{
 		Use:     "version",
 		Short:   "Print the version, commit and platform",
@@ -29,7 +28,7 @@ func versionCommand() *cobra.Command {
 		Args:    flags.Wants(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			b := thisBuild()
-			if asJSON {
+			if cli.On(cmd, "json") {
 				return cli.WriteJSON(cmd.OutOrStdout(), b)
 			}
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), "reprise %s\n", b.Version)

@@ -187,7 +187,10 @@ var archives = []struct{ name, magic, instead string }{
 		"pyarrow.feather.write_feather, or as Parquet"},
 	{"a SQLite database", sqliteMagic, "databases are not read: import the table that has the calls, with " +
 		"sqlite3 -header -csv FILE 'SELECT * FROM TABLE' > FILE.csv; sqlite3 FILE .tables lists the tables"},
+	{webPage, "<!doct", notTheLog}, {webPage, "<!DOCT", notTheLog}, {webPage, "<html", notTheLog},
 }
+
+const webPage, notTheLog = "a web page", "such as of a login: fetch the log itself"
 
 const sqliteMagic, unpackFirst = "SQLite format 3\x00", "archives of this kind are not read: unpack it first"
 

@@ -25,7 +25,7 @@ var departures = []departure{
 	{"replay", "resume", "a broken replay is begun again; its journal, read by reprise report, has the measurements " +
 		"until then"},
 	{"man", "", "reprise COMMAND --help-all has every flag, and docs/commands.md every command"},
-	{"report", "push", "reprise report RESULTS --format prometheus | curl -T - GATEWAY/metrics/job/reprise"},
+	{"report", "push", "hand the output of reprise report RESULTS --format prometheus to curl -T - GATEWAY/metrics/job/reprise"},
 	{"fidelity", "decisions",
 		"reprise sweep --preset finds the capacity of an engine for the trace and for the workload, in virtual time"},
 	{"job", "plan", "docs/scale.md says what runs out on a machine; a replay whose requests leave late says so, and " +
