@@ -386,6 +386,7 @@ func (m *roundMaker) results(p roundPair, side string) string {
 // one server, each its own.
 func (m *roundMaker) pair(cmd *cobra.Command, p roundPair) error {
 	if m.dir.Has(m.results(p, "a")) != m.dir.Has(m.results(p, "b")) {
+		cli.Notef(cmd, "%s has one run of two, and both are made anew, since a pair is of one time", p.name)
 		for _, side := range []string{"a", "b"} {
 			if err := m.dir.Drop(m.results(p, side), "unpaired"); err != nil {
 				return err

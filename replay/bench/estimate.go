@@ -3,6 +3,7 @@ package bench
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"reprise/trace"
@@ -141,7 +142,8 @@ func (s *Sweep) Estimate() (Estimate, error) {
 			trials = append(trials, t)
 		}
 	}
-	if highest != nil && s.Confirm && s.Precision == 0 {
+	ended := s.Dir != nil && slices.ContainsFunc(s.Dir.Trials, func(t KeptTrial) bool { return t.Role == roleSustain })
+	if highest != nil && s.Confirm && s.Precision == 0 && !ended {
 		trials = append(trials, *highest)
 		if s.Sustain > 0 {
 			t := *highest

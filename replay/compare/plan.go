@@ -256,8 +256,8 @@ func (p *Plan) String() string {
 	label := labelOf(p.Primary)
 	switch {
 	case p.Chosen && len(p.Candidates) > 1:
-		fmt.Fprintf(&s, "%s decides. Its change varied by %s over %s, and none of %d metrics varied clearly less.",
-			label, hundredths(*p.SD)+" %", doc.Many(int64(p.Pilot), "pilot round"), len(p.Candidates))
+		fmt.Fprintf(&s, "%s decides: over %s its change varied by %s, and no change of %d metrics by clearly less.",
+			label, doc.Many(int64(p.Pilot), "pilot round"), hundredths(*p.SD)+" %", len(p.Candidates))
 	case p.SD != nil:
 		fmt.Fprintf(&s, "%s decides; it varies by %s over %s.", label, hundredths(*p.SD)+" %",
 			doc.Many(int64(p.Pilot), "pilot round"))

@@ -37,6 +37,8 @@ var expectations = []struct{ typed, has, says string }{
 	{"api-key", "api-key-env", "no flag takes the key itself, which others could read. Put it into " + DefaultKeyEnv +
 		", or name its variable with --api-key-env"},
 	{"port", "listen", "the address has the port: --listen 127.0.0.1:8000"},
+	{"qps", "rate", "--rate 4 is 4 requests a second on average"},
+	{"dataset", "input-tokens", "the file itself is the workload: reprise replay FILE --rate 4"},
 	{"host", "listen", "the address has the host: --listen 127.0.0.1:8000"},
 }
 
