@@ -93,6 +93,13 @@ func meaningOf(all []Definition, q string) *Explanation {
 			return &Explanation{Definitions: []Definition{check}, Paths: []string{}}
 		}
 	}
+	for _, l := range limitList {
+		if strings.ReplaceAll(l.Key, "-", "_") == q {
+			limit := Definition{Name: l.Key, Unit: "limit", Definition: "A limit of --trust, beyond which a run is not " +
+				"trusted: " + l.What + ". --details prints the figure beside it."}
+			return &Explanation{Definitions: []Definition{limit}, Paths: []string{}}
+		}
+	}
 	// A path of the JSON, its unit left out or not, or all below one.
 	var e Explanation
 	for _, path := range numberPaths() {
