@@ -499,9 +499,6 @@ func keptSweep(r *bench.SweepResult) error {
 // write prints what was measured with requests of a tier, and writes its page.
 func (f *sweepFlags) write(cmd *cobra.Command, tier string, r interface{ Page() *doc.Document }) error {
 	rest := "All levels: --details."
-	if f.dir != "" && !f.frontier.Asked {
-		rest = "All levels: reprise sweep " + f.dir + " --details."
-	}
 	if f.html == "" {
 		rest += " Page with curves: --html FILE."
 	}

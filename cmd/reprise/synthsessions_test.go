@@ -72,9 +72,9 @@ func TestSessionsForPartner(t *testing.T) {
 			t.Errorf("%q: exit code %d\n%s", args, code, errs)
 		}
 	}
-	chatsTrace(t, "small.parquet", 100)
+	chatsTrace(t, "small.parquet", 1200)
 	if _, errs, code := reprise(t, "synth", "fit", "small.parquet", "--tier", "partner", "--epsilon", "1", "-o", "s.parquet"); code != cli.Check || !strings.Contains(errs, "too small for ε=1") {
-		t.Errorf("100 users: exit code %d\n%s", code, errs)
+		t.Errorf("1,200 users: exit code %d\n%s", code, errs)
 	}
 	if ledger, _ := os.ReadFile("small.ledger.jsonl"); !strings.Contains(string(ledger), "refused") {
 		t.Errorf("the ledger of what was refused: %s", ledger)

@@ -249,17 +249,21 @@ func (r *SweepResult) facts() []doc.Fact {
 		}
 		put("Knee", r.load(k.Load), note)
 	}
-	switch h := &r.Highest; {
+	h, beside := &r.Highest, "between the levels on either side"
+	between := h.Estimate != nil && h.Load != nil && doc.Number(*h.Estimate) != doc.Number(*h.Load)
+	switch {
 	case h.Load == nil || h.High == nil:
 	case h.Low != nil:
 		put(r.intervalName(), doc.Number(*h.Low)+" to "+doc.Number(*h.High), "highest load held, lowest not held")
+	case between:
+		beside = "below " + doc.Number(*h.High) + ", which was not held"
 	default:
-		put("Not held", r.load(*h.High), "the lowest; that a lower load was held may be chance, which longer levels settle")
+		put("Not held", r.load(*h.High), "lower ones may be held by chance")
 	}
-	if h := &r.Highest; h.Estimate != nil && h.Load != nil && doc.Number(*h.Estimate) != doc.Number(*h.Load) {
-		put("Interpolated", r.load(*h.Estimate), "between the levels on either side")
+	if between {
+		put("Interpolated", r.load(*h.Estimate), beside)
 	}
-	if h := &r.Highest; h.Load != nil && !h.AtLeast {
+	if h.Load != nil && !h.AtLeast {
 		value, why := r.sustained()
 		put("Sustained", value, why)
 	}

@@ -86,18 +86,18 @@ func meaningOf(all []Definition, q string) *Explanation {
 			return &Explanation{Definitions: []Definition{d}, Paths: []string{}}
 		}
 	}
+	said := func(name, unit, says string) *Explanation {
+		return &Explanation{Definitions: []Definition{{Name: name, Unit: unit, Definition: says}}, Paths: []string{}}
+	}
 	for _, c := range checkNames {
 		if c.code == q {
-			check := Definition{Name: c.code, Unit: "check", Definition: "One of the checks that a verdict is made " +
-				"of: " + c.name + ". --details prints the figure beside its limit."}
-			return &Explanation{Definitions: []Definition{check}, Paths: []string{}}
+			return said(c.code, "check", "One of the checks that a verdict is made of: "+c.name+". --details prints the "+
+				"figure beside its limit.")
 		}
 	}
 	for _, l := range limitList {
 		if strings.ReplaceAll(l.Key, "-", "_") == q {
-			limit := Definition{Name: l.Key, Unit: "limit", Definition: "A limit of --trust, beyond which a run is not " +
-				"trusted: " + l.What + ". --details prints the figure beside it."}
-			return &Explanation{Definitions: []Definition{limit}, Paths: []string{}}
+			return said(l.Key, "limit", "A limit of --trust, beyond which a run is not trusted: "+l.What+".")
 		}
 	}
 	// A path of the JSON, its unit left out or not, or all below one.

@@ -59,8 +59,8 @@ func (h *sheet) headline() string {
 	}
 	switch r := h.Reuse; {
 	case r != nil && r.HitRatios.ByToken != nil:
-		out += "; a prefix cache could serve " + doc.Percent(*r.HitRatios.ByToken) + " of the prompt tokens, in blocks of " +
-			doc.Count(int64(h.BlockSizeTokens))
+		out += "; a prefix cache in blocks of " + doc.Count(int64(h.BlockSizeTokens)) + " could serve " +
+			doc.Percent(*r.HitRatios.ByToken) + " of prompt tokens"
 	case r == nil:
 		out += "; prefix reuse unknown"
 	}
