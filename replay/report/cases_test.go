@@ -289,6 +289,17 @@ func warningsAlone() Options {
 	return o
 }
 
+// A failure whose end nobody recorded lasts until it was sent at least: the rates of a run are over its time.
+func TestFailuresWithoutAnEnd(t *testing.T) {
+	before := summarise(t, result.Run{}, Options{}, answer(0, 0, 100, 2))
+	failed := failure(1, 2000, "timeout")
+	failed.DoneNS = nil
+	s := summarise(t, result.Run{}, Options{}, answer(0, 0, 100, 2), failed)
+	if s.DurationS == nil || before.DurationS == nil || *s.DurationS <= *before.DurationS || *s.DurationS < 2 {
+		t.Errorf("%v s with a failure at 2 s, %v s without", show(s.DurationS), show(before.DurationS))
+	}
+}
+
 // Real text shares the same part of itself by any tokenizer: what earlier prompts had is turned into the server's
 // tokens. Prompts that were made to a length share the tokens that they were made of.
 func TestExpectedHitsOfRealText(t *testing.T) {

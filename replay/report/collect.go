@@ -155,8 +155,12 @@ func (c *collector) add(r *result.Result) error {
 	c.retries.add(r)
 	c.retries.spread(r, &c.run)
 	c.addSending(r)
-	if r.DoneNS != nil {
-		c.lastDone = max(c.lastDone, *r.DoneNS)
+	last := r.DoneNS
+	if last == nil && end == Failed {
+		last = r.SentNS // other tools do not tell when a failure ended: it was no earlier
+	}
+	if last != nil {
+		c.lastDone = max(c.lastDone, *last)
 	}
 
 	if c.judge != nil && (end == Succeeded || end == Failed) {
