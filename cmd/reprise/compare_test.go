@@ -71,7 +71,7 @@ func TestCompareRounds(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, errs, _ = reprise(t, labArgs(slower...)...)
-	if modified(t, "rounds/round-03-a/results.parquet") != before || strings.Count(errs, "round 5 of 8") != 2 || strings.Contains(errs, "round 4") {
+	if modified(t, "rounds/round-03-a/results.parquet") != before || strings.Count(errs, "round 5 of 8, ") != 2 || !strings.Contains(errs, "both are made anew") || strings.Contains(errs, "round 4") {
 		t.Errorf("resumed:\n%s", errs)
 	}
 	if _, errs, code := reprise(t, labArgs(append(slower, "--rounds", "12")...)...); code != cli.Usage || !strings.Contains(errs, "rounds was planned with 8 rounds") {
