@@ -206,7 +206,7 @@ func (v *Versus) guardText() (covered, sizes string) {
 	bySize := func(a, b *Contrast) int { return cmp.Compare(*a.GuardDetectable, *b.GuardDetectable) }
 	least, most := slices.MinFunc(tested, bySize), slices.MaxFunc(tested, bySize)
 	covered = "; no slowdown found in " + orList(slices.Compact(latencies))
-	sizes = fmt.Sprintf(" One of %s (%s) to %s (%s) would have been found.",
+	sizes = fmt.Sprintf(" A slowdown of %s (%s) to %s (%s) would have been found.",
 		size(least, *least.GuardDetectable), least.Label, size(most, *most.GuardDetectable), most.Label)
 	if len(open) > 0 {
 		sizes += " Not covered: " + strings.Join(open, ", ") + "."
