@@ -222,8 +222,11 @@ func (p *promptFile) open(cmd *cobra.Command, tokenizer string, paced bool,
 	return w, raw, nil
 }
 
-// promptLines reads a text with a prompt on each line, as GuideLLM and load scripts have them, as JSON lines. A text
-// that begins as JSON is read as it is.
+// beginsJSON matches the begin of an object or a list, which "[INST] Hello" and "{{name}}, hello" are not.
+var beginsJSON = regexp.MustCompile(`^\x{FEFF}?\s*(\{\s*(["}]|$)|\[\s*(["{\[\]]|$))`)
+
+// promptLines reads a text with a prompt on each line, as GuideLLM and load scripts have them, as JSON lines. Prompts
+// keep their spaces. A text that begins as JSON is read as it is.
 func promptLines(open func() (io.ReadCloser, error)) func() (io.ReadCloser, error) {
 	return func() (io.ReadCloser, error) {
 		file, err := open()
@@ -231,7 +234,8 @@ func promptLines(open func() (io.ReadCloser, error)) func() (io.ReadCloser, erro
 			return nil, err
 		}
 		text := bufio.NewReader(file)
-		if first, err := text.Peek(1); err != nil || first[0] == '{' || first[0] == '[' {
+		first, err := text.Peek(64)
+		if beginsJSON.Match(first) || err != nil && err != io.EOF {
 			return struct {
 				io.Reader
 				io.Closer
@@ -246,7 +250,8 @@ func promptLines(open func() (io.ReadCloser, error)) func() (io.ReadCloser, erro
 			lines.Buffer(nil, longestPrompt)
 			err := error(nil)
 			for err == nil && lines.Scan() {
-				if prompt := strings.TrimSpace(lines.Text()); prompt == "" {
+				prompt := strings.TrimPrefix(lines.Text(), "\uFEFF")
+				if strings.TrimSpace(prompt) == "" {
 					_, err = io.WriteString(to, "\n") // so that numbers of lines stay
 				} else {
 					err = encoder.Encode(map[string]string{"prompt": prompt})

@@ -158,19 +158,22 @@ func TestPromptsOfAText(t *testing.T) {
 		return false
 	})
 	writeFiles(t, map[string]string{
-		"plain.txt":  "Tell me of \"blocks\" & <spans>.\n\n  How long is 1 km?  \r\nSay {no} more",
+		"plain.txt":  "\ufeffTell me of \"blocks\" & <spans>.\n\n  How long is 1 km?  \r\nSay {no} more",
+		"inst.txt":   "[INST] Hello [/INST]\n{{name}}, hello\n",
 		"lines.TXT":  `{"prompt":"as JSON"}` + "\n",
+		"bom.txt":    "\ufeff" + `{ "prompt":"behind a mark"}` + "\n",
 		"empty.txt":  "\n \n",
 		"table.csv":  "wann;frage\n2026-02-01 10:00:00;hallo welt\n2026-02-01 10:00:01;und nun\n",
 		"prompts.md": "no table and no JSON\n",
 	})
-	for _, file := range []string{"plain.txt", "lines.TXT"} {
+	for _, file := range []string{"plain.txt", "inst.txt", "lines.TXT", "bom.txt"} {
 		_, errs, code := reprise(t, "replay", file, "--url", url, "--concurrency", "1", "--output-tokens", "2", "-o", "r.parquet")
 		if code != cli.Good && code != cli.Untrusted {
 			t.Errorf("%s: exit code %d\n%s", file, code, errs)
 		}
 	}
-	for _, want := range []string{`Tell me of "blocks" & <spans>.`, "How long is 1 km?", "Say {no} more", "as JSON"} {
+	for _, want := range []string{`Tell me of "blocks" & <spans>.`, "  How long is 1 km?  ", "Say {no} more",
+		"[INST] Hello [/INST]", "{{name}}, hello", "as JSON", "behind a mark"} {
 		if _, ok := sent.Load(want); !ok {
 			t.Errorf("%q was not sent", want)
 		}

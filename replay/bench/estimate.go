@@ -142,7 +142,9 @@ func (s *Sweep) Estimate() (Estimate, error) {
 			trials = append(trials, t)
 		}
 	}
-	ended := s.Dir != nil && slices.ContainsFunc(s.Dir.Trials, func(t KeptTrial) bool { return t.Role == roleSustain })
+	ended := s.Dir != nil && slices.ContainsFunc(s.Dir.Trials, func(t KeptTrial) bool {
+		return t.Role == roleSustain && t.Setting == s.Keys.Setting
+	})
 	if highest != nil && s.Confirm && s.Precision == 0 && !ended {
 		trials = append(trials, *highest)
 		if s.Sustain > 0 {

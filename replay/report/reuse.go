@@ -62,8 +62,8 @@ func inServerTokens(run *result.Run, r *result.Result) *result.Result {
 	if run.Prompts != result.PromptsVerbatim || r.Known == nil || r.Input == nil || r.WantInput <= 0 {
 		return r
 	}
-	counted := *r
-	counted.Known = trace.Ptr(int32(int64(*r.Known) * int64(*r.Input) / int64(r.WantInput)))
+	counted, known := *r, int64(*r.Known)*int64(*r.Input)/int64(r.WantInput)
+	counted.Known = trace.Ptr(int32(min(known, int64(*r.Input))))
 	return &counted
 }
 

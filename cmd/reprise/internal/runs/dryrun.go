@@ -123,8 +123,8 @@ type Plan struct {
 
 	Cost *dryCost `json:"cost"`
 
-	until  time.Duration // --duration, 0 for the whole workload
-	rounds bool          // the workload is sent again until then, and counts are of one round
+	UntilNS int64 `json:"until_ns"` // --duration, 0 for the whole workload
+	Again   bool  `json:"again"`    // the workload is sent again until then, and counts are of one round
 }
 
 const dryRunSchema = "dry-run/1"
@@ -227,7 +227,7 @@ func (d *dryPass) run(cmd *cobra.Command, part *workloadPart, seed uint64) (*Pla
 		return nil, err
 	}
 	out := &Plan{Schema: dryRunSchema, Timing: main.Timing(), Rate: d.f.Load.Rate, Speed: d.f.Load.Speed,
-		Selection: part.selection(), ServerBlock: d.block, until: d.f.Load.Duration}
+		Selection: part.selection(), ServerBlock: d.block, UntilNS: int64(d.f.Load.Duration)}
 	rows, err := part.reader()
 	if err != nil {
 		return nil, err
@@ -249,7 +249,7 @@ func (d *dryPass) run(cmd *cobra.Command, part *workloadPart, seed uint64) (*Pla
 		case main.Over():
 			return io.EOF
 		case id+1 >= part.rows.Len() && d.f.Load.Concurrency > 0 && main.Plan().EndNS == 0:
-			out.rounds = true
+			out.Again = true
 			return io.EOF
 		}
 		return nil
@@ -486,11 +486,11 @@ func (d *Plan) write(w io.Writer, o textpage.Options) error {
 		line("duration", "%v from the first scheduled time to the last%s", inSeconds(p.LastNS-p.FirstNS), longest)
 	} else {
 		again, most := "", ""
-		if d.rounds {
+		if d.Again {
 			again = ", and again with new prompts until --duration is over"
 		}
-		if d.until > 0 {
-			most = fmt.Sprintf("%v at most; ", d.until)
+		if d.UntilNS > 0 {
+			most = fmt.Sprintf("%v at most; ", inSeconds(d.UntilNS))
 		}
 		line("requests", "%s%s", doc.Count(d.Requests), again)
 		line("duration", "%sas fast as the server answers: --set assume=ttft=200ms,itl=20ms estimates it", most)
