@@ -381,7 +381,7 @@ func (e *encoder) resume() {
 	e.cutter.Reset(last)
 }
 
-// optional is a text of a source log, or nil where the log has none.
+// optional returns the text, or nil where the source log has none.
 func optional(t trace.Text) *string {
 	if t == (trace.Text{}) {
 		return nil

@@ -28,7 +28,8 @@ func geminiFormat() Format {
 	f := Format{detect: isGemini}.described("gemini-cli")
 	f = f.ofSessions("*.jsonl|session-*.json", openGemini)
 	f.open = func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
-		if first, _, _ := bytes.Cut(head, []byte("\n")); string(bytes.TrimSpace(first)) == "{" { // an object over many lines
+		first, _, _ := bytes.Cut(head, []byte("\n"))
+		if string(bytes.TrimSpace(first)) == "{" { // an object over many lines
 			return recordsOpener(openGemini).file(in, head, o, s)
 		}
 		return recordsOpener(openGemini).lines(in, head, o, s)

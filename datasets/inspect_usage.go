@@ -38,7 +38,8 @@ func (i *Inspection) countOfName(c candidate) (n namedCount) {
 		var counts tokenusage.Counts
 		if share(words(rest), countWords) && counts.Take([]byte(rest), 1) {
 			kind := slices.IndexFunc(countKinds, counts.Has)
-			return namedCount{countKinds[max(kind, 0)], kind >= 0, kind >= 0, strings.TrimSuffix(c.field.Path[:at], "."), rest}
+			return namedCount{countKinds[max(kind, 0)], kind >= 0, kind >= 0,
+				strings.TrimSuffix(c.field.Path[:at], "."), rest}
 		}
 		_, after, below := strings.Cut(rest, ".")
 		if n.path = rest; column || !below {

@@ -230,8 +230,8 @@ func Share(path string) error { return os.Chmod(path, shared) }
 
 // TierWords are what a command says of the tier of what it wrote.
 func TierWords(tier string) string {
-	return "tier " + tier + map[string]string{"public": ": may be published", "partner": ": for a partner under contract",
-		"internal": ": pseudonymous, for use inside your organisation"}[tier]
+	return "tier " + tier + map[string]string{"public": ": may be published",
+		"partner": ": for a partner under contract", "internal": ": pseudonymous, for use inside your organisation"}[tier]
 }
 
 // TierNote is what a page, table or the like, named by what, says on its face of

@@ -47,8 +47,9 @@ model, histograms, results, a page or JSON. The exit code is 3 if a check fails.
 
 Anyone who has the file can run it. Checks that need the source are then skipped, and say so.
 --internal takes the internal trace that a release was made from, or --source the log, with the
-flags of its import. Other outputs of the same source are read together with the first. --release makes a file of tier partner or public readable to everybody
-if the source was at hand and no check failed. docs/audit.md says more.
+flags of its import. Other outputs of the same source are read together with the first.
+--release makes a file of tier partner or public readable to everybody if the source was at
+hand and no check failed. docs/audit.md says more.
 
 Checks:
 ` + strings.TrimSuffix(cli.HelpList(audit.Checks(), 17, func(c audit.Check) (string, string) {

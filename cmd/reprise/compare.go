@@ -276,8 +276,8 @@ func (f *compareFlags) recorded(args []string) (arms []bench.Arm, err error) {
 	case len(args) == 2:
 		arms = []bench.Arm{{Name: "A", Files: args[:1]}, {Name: "B", Files: args[1:]}}
 	case ways == 0:
-		return nil, cli.Usagef("which workload, or which results? reprise compare WORKLOAD --url-a URL --url-b URL, or " +
-			"reprise compare A.parquet B.parquet")
+		return nil, cli.Usagef("which workload, or which results? reprise compare WORKLOAD --url-a URL --url-b URL, " +
+			"or reprise compare A.parquet B.parquet")
 	case len(args) == 1:
 		return nil, cli.Usagef("a comparison needs at least two results; with --production TRACE, one")
 	case len(f.arms) > 0:

@@ -96,7 +96,8 @@ func (f *fidelityFlags) run(cmd *cobra.Command, ref, cand string) error {
 		return err
 	}
 	checks := result.Gate(limits)
-	err = cli.Finding{Tier: result.Tier, Page: result.Page(checks), JSON: result.Judged(checks), HTML: f.html, Out: f.out,
+	err = cli.Finding{Tier: result.Tier, Page: result.Page(checks), JSON: result.Judged(checks), HTML: f.html,
+		Out:  f.out,
 		Rest: "All measures: --details. Curves, and what each measure is: --html FILE."}.Write(cmd)
 	if err != nil {
 		return err

@@ -80,8 +80,8 @@
 //   - reportformats.go: report: --format: text, JSON, Markdown, CSV, JUnit, Prometheus,
 //     vLLM, a tuning's decision
 //   - compare.go: compare: recorded runs, production, --gate, names of the sides
-//   - rounds.go: compare: making rounds against two servers, their order, the directory
-//     that keeps them
+//   - rounds.go, roundplan.go: compare: making rounds against two servers, their order, the directory
+//     that keeps them; how many rounds, and which metric decides
 //   - sweep.go, sweepladder.go: sweep: contract and workload, the ladder; how long it takes, and how each level ended
 //   - commandline.go: the command line that makes a level again, without secrets
 //   - sweepvary.go: sweep --vary: a sweep for each setting of an engine

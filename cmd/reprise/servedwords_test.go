@@ -79,8 +79,8 @@ func TestTokenizerUnasked(t *testing.T) {
 	}
 }
 
-// What a command learnt of a server holds for the next one: it counts two texts in place of many. A server that counts
-// otherwise by then is asked anew, and so is one with a file that cannot be read.
+// The next command knows the words of a server: it counts two texts in place of many. It looks for them again where the
+// server counts otherwise by then, and where the file of the words cannot be read.
 func TestWordsAreRemembered(t *testing.T) {
 	t.Parallel()
 	var requests atomic.Int64

@@ -58,7 +58,8 @@ func (f *sweepFlags) firstLoad(closed bool) float64 {
 	return max(1, float64(f.requests)/f.duration.Seconds())
 }
 
-// estimate says how long a sweep of a server takes, after which a dry run is over. A simulation takes no time of its own.
+// estimate says how long a sweep of a server takes, after which a dry run is over. A simulation takes no time of its
+// own.
 func estimate(cmd *cobra.Command, s *bench.Sweep, dry bool) (err error) {
 	if dry {
 		defer func() { err = cmp.Or(err, sayDry(cmd)) }()

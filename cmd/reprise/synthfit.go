@@ -205,9 +205,9 @@ func sayModel(cmd *cobra.Command, path string, meta trace.Meta, n int64, of stri
 	return nil
 }
 
-// leastReleased is how many requests a trace must have for a release with an ε to be tried. None of fewer has ever been
-// within the limits: of 370 requests at an ε of 8, each a unit by itself, 0 of 20, and of 2,000 at an ε of 1, 0 of 8. Only
-// the owner of the trace learns that it has fewer.
+// leastReleased is how many requests a trace must have for a release with an ε to be tried. None of fewer has ever
+// been within the limits: 0 of 20 of 370 requests at an ε of 8, each a unit by itself, and 0 of 8 of 2,000 at an ε of 1.
+// Only the owner of the trace learns that it has fewer.
 func leastReleased(epsilon float64) int64 {
 	if epsilon > 8 {
 		return 100

@@ -119,8 +119,8 @@ func sessionsWords(m *release.Model, source trace.Meta, ledger []string) []strin
 		said = append(said, fmt.Sprintf("prefixes that sessions share: %s", doc.Count(int64(s.Trunks.Selected))))
 	}
 	e := s.Predicted
-	said = append(said, fmt.Sprintf("errors by the noise alone are up to: requests %s, total input %s, total output %s, "+
-		"hit ratio %.3f; more where few users send much of all, and prefixes that few share are lost besides",
+	said = append(said, fmt.Sprintf("errors by the noise alone are up to: requests %s, total input %s, total output "+
+		"%s, hit ratio %.3f; more where few users send much of all, and prefixes that few share are lost besides",
 		doc.Percent(e.Requests), doc.Percent(e.Input), doc.Percent(e.Output), e.Hit))
 	return append(said, ledger...)
 }

@@ -91,8 +91,8 @@ func meaningOf(all []Definition, q string) *Explanation {
 	}
 	for _, c := range checkNames {
 		if c.code == q {
-			return said(c.code, "check", "One of the checks that a verdict is made of: "+c.name+". --details prints the "+
-				"figure beside its limit.")
+			return said(c.code, "check", "One of the checks that a verdict is made of: "+c.name+". --details prints "+
+				"the figure beside its limit.")
 		}
 	}
 	for _, l := range limitList {

@@ -144,7 +144,8 @@ func OfFinish(finish string) Fate {
 // the finish reason abort by its engine.
 var statuses = map[Fate][]string{
 	OK: {
-		"ok", "success", "succeeded", "successful", "complete", "completed", "finished", "done", "status_code_ok", "true",
+		"ok", "success", "succeeded", "successful", "complete", "completed", "finished", "done", "status_code_ok",
+		"true",
 		"included", "included_in_pro", "on_demand", "usage_based", "free", "user_api_key", // how Cursor was paid
 	},
 	Failed: {"failed", "failure", "fail", "error", "errored", "exception", "timeout", "timed_out", "rejected",

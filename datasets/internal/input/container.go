@@ -19,8 +19,8 @@ import (
 
 // A containerReader yields the lines that a program in a container wrote. Its input is what the
 // runtime or a shipper of logs made of them: docker's json-file, or the CRI format of containerd,
-// CRI-O and podman, or the JSON lines of Loki's logcli. Or it is what CloudWatch gives of a log: the answer of filter-log-events or of
-// get-log-events, or the results of Logs Insights. Or a logger, compose or kubectl put a date, a level or a name
+// CRI-O and podman, or the JSON lines of Loki's logcli. Or it is CloudWatch's copy of a log: the answer of
+// filter-log-events or of get-log-events, or the results of Logs Insights. Or a logger, compose or kubectl put a date, a level or a name
 // before the JSON of each line: that is taken off, and lines without an object are blank, and counted. Any other
 // input it yields as it is.
 //

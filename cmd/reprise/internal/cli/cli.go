@@ -14,8 +14,8 @@
 //   - output.go: an output that exists, a folder or an input that does not; errors of files
 //     in plain words
 //   - progress.go: bars and lines of progress
-//   - state.go: the folder in which commands remember things of a user
-//   - staged.go: outputs in a store that grow: kept on the machine, uploaded at the end
+//   - staged.go: outputs in a store that grow: kept on the machine, uploaded at the end; the folder
+//     in which commands remember things of a user
 //   - text.go: wrapped help texts and lists in them, the values of a repeated flag,
 //     indented JSON, figures with a dash for none
 package cli

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
@@ -265,4 +266,36 @@ func (r *renamed) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	return len(p), nil
+}
+
+type stateKey struct{}
+
+// WithState names the folder in which commands remember, for this user, releases that count, wherever the traces are,
+// and the words of servers. Only main names the user's own folder: each test has another.
+func WithState(ctx context.Context, folder string) context.Context {
+	return context.WithValue(ctx, stateKey{}, folder)
+}
+
+// StateFolder is the folder of [WithState]. It is empty where nothing is remembered.
+func StateFolder(cmd *cobra.Command) string {
+	if cmd.Context() == nil {
+		return ""
+	}
+	folder, _ := cmd.Context().Value(stateKey{}).(string)
+	return folder
+}
+
+// UserState is the user's own folder for [WithState]: the state folder of the XDG base directories, also on macOS. It is
+// empty where the user has none.
+func UserState() string {
+	if folder := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(folder) {
+		return filepath.Join(folder, "reprise")
+	}
+	if folder := os.Getenv("LOCALAPPDATA"); runtime.GOOS == "windows" && folder != "" {
+		return filepath.Join(folder, "reprise")
+	}
+	if home, err := os.UserHomeDir(); err == nil && filepath.IsAbs(home) {
+		return filepath.Join(home, ".local", "state", "reprise")
+	}
+	return ""
 }

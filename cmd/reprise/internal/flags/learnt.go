@@ -29,15 +29,15 @@ func (l *learnt) file(server string) string {
 	return filepath.Join(l.folder, "server-"+hex.EncodeToString(hash[:8])+".json")
 }
 
-// old tells whether a file is not there, or is of so long ago that the server may have changed.
-func old(file string) bool {
+// expired tells whether a file is missing, or so old that the server may have changed.
+func expired(file string) bool {
 	info, err := os.Stat(file)
 	return err != nil || time.Since(info.ModTime()) > remembered
 }
 
-// of are the words of a server, nil where none are remembered; there are so many words.
-func (l *learnt) of(server string, words int) (numbers []int) {
-	if numbers = l.words[server]; numbers != nil || l.folder == "" || old(l.file(server)) {
+// recall returns the numbers of a server's words, each below words; nil where none are remembered.
+func (l *learnt) recall(server string, words int) (numbers []int) {
+	if numbers = l.words[server]; numbers != nil || l.folder == "" || expired(l.file(server)) {
 		return numbers
 	}
 	data, err := os.ReadFile(l.file(server))
@@ -56,7 +56,7 @@ func (l *learnt) keep(server string, numbers []int) {
 	}
 	files, _ := filepath.Glob(filepath.Join(l.folder, "server-*.json"))
 	for _, file := range files {
-		if old(file) {
+		if expired(file) {
 			_ = os.Remove(file)
 		}
 	}

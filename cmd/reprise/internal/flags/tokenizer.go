@@ -151,7 +151,7 @@ func (m *PromptMaker) OfServer(server string,
 		return false, nil
 	}
 	common := prompt.Common(m.Tok.Words())
-	numbers := m.learnt.of(m.asked(server), len(common.Text))
+	numbers := m.learnt.recall(m.asked(server), len(common.Text))
 	if numbers == nil {
 		var err error
 		numbers, err = oneToken(common.Text, leastWords, m.wanted())
