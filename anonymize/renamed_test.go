@@ -77,10 +77,13 @@ func TestNamesDoNotShow(t *testing.T) {
 		p   anonymize.Policy
 		src []trace.Entry
 	}{
-		"text":                     {policy(t), crowd()},
-		"text in a window":         {func() anonymize.Policy { p := policy(t); p.Capture = hour(); return p }(), crowd()},
-		"block ids of the source":  {anonymize.Policy{Tier: anonymize.Internal, BlockSize: 512, SourceBlock: 512}, mooncakeLike(2000)},
-		"other blocks than theirs": {anonymize.Policy{Tier: anonymize.Internal, BlockSize: 1024, SourceBlock: 512}, mooncakeLike(2000)},
+		"text": {policy(t), crowd()},
+		"text in a window": {func() anonymize.Policy { p := policy(t); p.Capture = hour(); return p }(),
+			crowd()},
+		"block ids of the source": {anonymize.Policy{Tier: anonymize.Internal, BlockSize: 512,
+			SourceBlock: 512}, mooncakeLike(2000)},
+		"other blocks than theirs": {anonymize.Policy{Tier: anonymize.Internal, BlockSize: 1024,
+			SourceBlock: 512}, mooncakeLike(2000)},
 	} {
 		want, card := run(t, c.p, c.src)
 		said, _, err := card.JSON()
@@ -94,7 +97,8 @@ func TestNamesDoNotShow(t *testing.T) {
 				t.Errorf("%s: with everything renamed the rows are others: names of the source show", name)
 			}
 			if text, _, err := card.JSON(); err != nil || text != said {
-				t.Errorf("%s: with everything renamed the card is another one, %v:\n%s\nand not\n%s", name, err, text, said)
+				t.Errorf("%s: with everything renamed the card is another one, %v:\n%s\nand not\n%s", name, err,
+					text, said)
 			}
 		}
 	}
@@ -116,7 +120,10 @@ func TestOneUserLess(t *testing.T) {
 			r := &rows[i]
 			out = append(out, kept{r.ArrivalNS, r.InputTokens, r.OutputOr(-1), r.Kind, r.Status, len(r.Blocks)})
 		}
-		slices.SortFunc(out, func(a, b kept) int { return cmp.Or(cmp.Compare(a.arrival, b.arrival), cmp.Compare(a.input, b.input)) })
+		slices.SortFunc(out, func(a, b kept) int {
+			return cmp.Or(cmp.Compare(a.arrival, b.arrival),
+				cmp.Compare(a.input, b.input))
+		})
 		return out
 	}
 	src := crowd()
@@ -130,7 +137,10 @@ func TestOneUserLess(t *testing.T) {
 		without := requests(slices.DeleteFunc(slices.Clone(src), isOf))
 		alone := requests(slices.DeleteFunc(slices.Clone(src), func(e trace.Entry) bool { return !isOf(e) }))
 		both := append(slices.Clone(without), alone...)
-		slices.SortFunc(both, func(a, b kept) int { return cmp.Or(cmp.Compare(a.arrival, b.arrival), cmp.Compare(a.input, b.input)) })
+		slices.SortFunc(both, func(a, b kept) int {
+			return cmp.Or(cmp.Compare(a.arrival, b.arrival),
+				cmp.Compare(a.input, b.input))
+		})
 		if !slices.Equal(both, whole) {
 			t.Errorf("without %s the requests of others are other ones", user)
 		}

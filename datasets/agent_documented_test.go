@@ -46,7 +46,8 @@ func TestGemini(t *testing.T) {
 		files := textFiles(in)
 		files[0].Name = "chats/session-1.json"
 		all, _, err := readTogether(files, Options{})
-		if alone, _ := mustRead(t, in, Options{}); err != nil || !reflect.DeepEqual(all, want) || !reflect.DeepEqual(alone, want) {
+		if alone, _ := mustRead(t, in, Options{}); err != nil || !reflect.DeepEqual(all,
+			want) || !reflect.DeepEqual(alone, want) {
 			t.Errorf("%s: %v, %v", in, all, err)
 		}
 	}
@@ -151,7 +152,8 @@ func TestBrokenLinesOfAgents(t *testing.T) {
 func TestAgentsWithoutTokens(t *testing.T) {
 	for _, in := range []string{quoted("{'timestamp':'2026-01-01T00:00:00Z','type':'session_meta','payload':{'id':'s'}}",
 		"{'timestamp':'2026-01-01T00:00:05Z','type':'response_item','payload':{'type':'message','role':'assistant'}}"),
-		quoted("{'sessionId':'s','projectHash':'p','startTime':'2026-01-01T00:00:00Z'}", "{'id':'g','timestamp':'2026-01-01T00:00:05Z','type':'gemini'}")} {
+		quoted("{'sessionId':'s','projectHash':'p','startTime':'2026-01-01T00:00:00Z'}",
+			"{'id':'g','timestamp':'2026-01-01T00:00:05Z','type':'gemini'}")} {
 		all, info := mustRead(t, in, Options{})
 		if len(all) != 0 || !slices.Contains(info.Notes, noteNoTokens) {
 			t.Errorf("%s: %d calls, %q", in, len(all), info.Notes)

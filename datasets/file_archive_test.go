@@ -186,7 +186,9 @@ func TestSpreadsheets(t *testing.T) {
 			`soffice --headless --convert-to csv FILE, or: duckdb -c "COPY (FROM 'FILE.xlsx') TO 'FILE.csv'"`,
 		"PK\x03\x04\x14\x00\x00\x00mimetypeapplication/vnd.oasis.opendocument.spreadsheet": "log:1:1: an OpenDocument spreadsheet (ODS): spreadsheets are not read. Save the sheet as CSV (UTF-8) and import that, or run: " +
 			"soffice --headless --convert-to csv FILE",
-		"SQLite format 3\x00\x10\x00": "log:1:1: a SQLite database: databases are not read: import the table that has the calls, with sqlite3 -header -csv FILE 'SELECT * FROM TABLE' > FILE.csv; sqlite3 FILE .tables lists the tables",
+		"SQLite format 3\x00\x10\x00": "log:1:1: a SQLite database: databases are not read: import the table that " +
+			"has the calls, with sqlite3 -header -csv FILE 'SELECT * FROM TABLE' > FILE.csv; sqlite3 FILE .tables " +
+			"lists the tables",
 		"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\x00\x00": "log:1:1: an Excel workbook (XLS): spreadsheets are not read. " +
 			"Save the sheet as CSV (UTF-8) and import that, or run: " +
 			"soffice --headless --convert-to csv FILE",

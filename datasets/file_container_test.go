@@ -116,9 +116,10 @@ func TestPrefixedJSON(t *testing.T) {
 	const timed, timeless = `{"at":{"s":1767323045},"n":1}`, `{"n":1}`
 	const dated = `{"timestamp":"2026-01-02T03:04:05.25Z","n":1}`
 	for in, want := range map[string]string{
-		"2026-01-02T03:04:05.25Z " + timed + "\n2026-01-02T03:04:06Z begun\r\n":        timed + "\n\n",
-		"2026-01-02T03:04:05.25Z INFO app: " + timeless + "\nINFO {a}":                 dated + "\nINFO {a}\n",
-		"2026-01-02 03:04:05,250 INFO " + timeless + "\n":                              strings.Replace(dated, "T03:04:05.25Z", " 03:04:05,250", 1) + "\n",
+		"2026-01-02T03:04:05.25Z " + timed + "\n2026-01-02T03:04:06Z begun\r\n": timed + "\n\n",
+		"2026-01-02T03:04:05.25Z INFO app: " + timeless + "\nINFO {a}":          dated + "\nINFO {a}\n",
+		"2026-01-02 03:04:05,250 INFO " + timeless + "\n": strings.Replace(dated,
+			"T03:04:05.25Z", " 03:04:05,250", 1) + "\n",
 		"gateway-1  | " + timeless + "\n[pod/g/c] " + timeless + "\n":                  timeless + "\n" + timeless + "\n",
 		"INFO:     Started\n" + timeless + "\nINFO:     \"GET / HTTP/1.1\" 200\n":      "\n" + timeless + "\n\n",
 		"2026-01-02T03:04:05.25Z stdout F " + timeless + "\n":                          dated + "\n",

@@ -84,8 +84,10 @@ its records are in the list answers`,
 3: whole number (5) 1
 --map time=1
 its first row is no header, so its columns are named by their position, and which is the prompt or its number of tokens is not known`,
-		"zqx or not?\nzqx\n":                                "\nthe first row does not look like names of columns: write a header above it",
-		"zqx and no more\nzqx\n":                            "\nthe first row does not look like names of columns: write a header above it",
+		"zqx or not?\nzqx\n": "\nthe first row does not look like names of " +
+			"columns: write a header above it",
+		"zqx and no more\nzqx\n": "\nthe first row does not look like names of " +
+			"columns: write a header above it",
 		"zqx is what the first line says and more,b\nx,5\n": "\nthe first row does not look like names of columns: write a header above it",
 		"t,zqx \"x\" tokens\n1,2\n":                         "\nit is neither JSON nor Parquet, and as CSV it has a fault at line 1, column 7: a quote is out of place",
 		// JSON in a column, one level down.
@@ -151,12 +153,18 @@ func TestInspectProposes(t *testing.T) {
 	const periods = ", is the begin of a day or of a longer period, as in reports of sums" + sums
 	for in, want := range map[string]string{
 		// Failures, of which each log has a field of its own.
-		"at,prompt_tokens,error\n2026-01-02 03:04:05,5,\n2026-01-02 03:04:06,5,Timeout\n":         "time=at input_tokens=prompt_tokens error=error",
-		"at,prompt_tokens,error\n2026-01-02 03:04:05,5,None\n2026-01-02 03:04:06,5,Timeout\n":     "time=at input_tokens=prompt_tokens error=error",
-		"at,prompt_tokens,error\n2026-01-02 03:04:05,5,E1\n2026-01-02 03:04:06,5,Timeout\n":       "time=at input_tokens=prompt_tokens",
-		"at,prompt_tokens,error\n2026-01-02 03:04:05,5,no error\n2026-01-02 03:04:06,5,Timeout\n": "time=at input_tokens=prompt_tokens error=error",
-		"at,prompt_tokens,error\n2026-01-02 03:04:05,5,OK\n2026-01-02 03:04:06,5,Timeout\n":       "time=at input_tokens=prompt_tokens error=error",
-		"at,prompt_tokens,error_code\n2026-01-02 03:04:05,5,0\n2026-01-02 03:04:06,5,7\n":         "time=at input_tokens=prompt_tokens error=error_code",
+		"at,prompt_tokens,error\n2026-01-02 03:04:05,5,\n2026-01-02 03:04:06,5,Timeout\n": "time=at " +
+			"input_tokens=prompt_tokens error=error",
+		"at,prompt_tokens,error\n2026-01-02 03:04:05,5,None\n2026-01-02 03:04:06,5,Timeout\n": "time=at " +
+			"input_tokens=prompt_tokens error=error",
+		"at,prompt_tokens,error\n2026-01-02 03:04:05,5,E1\n2026-01-02 03:04:06,5,Timeout\n": "time=at " +
+			"input_tokens=prompt_tokens",
+		"at,prompt_tokens,error\n2026-01-02 03:04:05,5,no error\n2026-01-02 03:04:06,5,Timeout\n": "time=at " +
+			"input_tokens=prompt_tokens error=error",
+		"at,prompt_tokens,error\n2026-01-02 03:04:05,5,OK\n2026-01-02 03:04:06,5,Timeout\n": "time=at " +
+			"input_tokens=prompt_tokens error=error",
+		"at,prompt_tokens,error_code\n2026-01-02 03:04:05,5,0\n2026-01-02 03:04:06,5,7\n": "time=at " +
+			"input_tokens=prompt_tokens error=error_code",
 		// A length is in characters where the text beside it has as many.
 		"at,prompt,prompt_length,output_length\n1767323045,ab c,4,7\n1767323046,äb,2,9\n":                                                "time=at prompt=prompt output_tokens=output_length",
 		"at,prompt,prompt_length,output_length\n1767323045,ab c,4,7\n1767323046,äb,1,9\n":                                                "time=at prompt=prompt input_tokens=prompt_length output_tokens=output_length",
@@ -176,14 +184,18 @@ func TestInspectProposes(t *testing.T) {
 		"Date,Time,tokens_in\n02/01/2026,03:04:05 PM,5\n":       "time=Date+Time input_tokens=tokens_in",
 		"date,at,tokens_in\n2026-01-02,2026-01-02 03:04:05,5\n": "time=at input_tokens=tokens_in",
 		// A row of totals at the end, and counts that a database or Python lacks.
-		"at,input_tokens,output_tokens\n2026-01-02 03:04:05,5,NULL\n2026-01-02 03:04:06,6,None\n2026-01-02 03:04:07,6,3\nTotal,11,3\n": "time=at input_tokens=input_tokens output_tokens=output_tokens",
+		"at,input_tokens,output_tokens\n2026-01-02 03:04:05,5,NULL\n2026-01-02 03:04:06,6,None\n2026-01-02 " +
+			"03:04:07,6,3\nTotal,11,3\n": "time=at input_tokens=input_tokens output_tokens=output_tokens",
 		// Sums of several requests.
-		"start_time,num_model_requests,input_tokens\n1767323045,12,90000\n": "time=start_time input_tokens=input_tokens: its rows are sums of several requests, which num_model_requests counts" + sums,
-		"date,input_tokens\n2026-01-02,90000\n":                             "input_tokens=input_tokens: " + days,
-		"month,input_tokens\n2026-01-01T00:00:00Z,90000\n":                  "time=month input_tokens=input_tokens: its only time, month" + periods,
-		"at,input_tokens\n2026-01-01T00:00:00Z,9\n2026-01-02 00:00:00Z,9\n": "time=at input_tokens=input_tokens: its only time, at" + periods,
-		"at,input_tokens\n2026-01-01T00:00:00Z,9\n2026-01-02 00:00:01Z,9\n": "time=at input_tokens=input_tokens",
-		`{"completed":10,"total_input_tokens":90000,"mean_ttft_ms":5.5}`:    "input_tokens=total_input_tokens ttft_ms=mean_ttft_ms: its rows are sums of several requests, which completed counts" + sums,
+		"start_time,num_model_requests,input_tokens\n1767323045,12,90000\n": "time=start_time " +
+			"input_tokens=input_tokens: its rows are sums of several requests, which num_model_requests counts" + sums,
+		"date,input_tokens\n2026-01-02,90000\n": "input_tokens=input_tokens: " + days,
+		"month,input_tokens\n2026-01-01T00:00:00Z,90000\n": "time=month " +
+			"input_tokens=input_tokens: its only time, month" + periods,
+		"at,input_tokens\n2026-01-01T00:00:00Z,9\n2026-01-02 00:00:00Z,9\n": "time=at input_tokens=input_tokens: " +
+			"its only time, at" + periods,
+		"at,input_tokens\n2026-01-01T00:00:00Z,9\n2026-01-02 00:00:01Z,9\n":                                                                                 "time=at input_tokens=input_tokens",
+		`{"completed":10,"total_input_tokens":90000,"mean_ttft_ms":5.5}`:                                                                                    "input_tokens=total_input_tokens ttft_ms=mean_ttft_ms: its rows are sums of several requests, which completed counts" + sums,
 		`{"role":"user","text":"a","created_date":"2026-01-02T03:04:05Z"}` + "\n" + `{"role":"assistant","text":"b","created_date":"2026-01-02T03:04:06Z"}`: "time=created_date prompt=text: its rows are messages and no requests: put the messages of a conversation into one list",
 		`{"at":1767323045,"n_prompt_tokens":5,"answer":{"role":"assistant","choices":[{"role":"assistant"}]}}`:                                              "time=at input_tokens=n_prompt_tokens",
 		`{"role":"admin","question":"a"}`:       "prompt=question --arrivals poisson:2",
@@ -204,8 +216,9 @@ func TestInspectProposes(t *testing.T) {
 func TestInspectedFormatFile(t *testing.T) {
 	for in, want := range map[string]string{
 		"completed_at,latency_ms,input_tokens,output_tokens\n2026-01-02 03:04:09,4200,100,20\n": "time: \"completed_at\"|time_is: end",
-		"at,input_tokens,cache_read_input_tokens,output_tokens\n2026-01-02 03:04:09,5,100,20\n": "input_tokens: \"input_tokens+cache_read_input_tokens\"|counts: inclusive",
-		"date,input_tokens\n2026-01-02,90000\n":                                                 "",
+		"at,input_tokens,cache_read_input_tokens,output_tokens\n2026-01-02 03:04:09,5,100,20\n": "input_tokens: " +
+			"\"input_tokens+cache_read_input_tokens\"|counts: inclusive",
+		"date,input_tokens\n2026-01-02,90000\n": "",
 	} {
 		_, found := inspected(t, in)
 		text := string(found.FormatFile())

@@ -100,7 +100,8 @@ func TestOTelShapes(t *testing.T) {
 	// What Jaeger's page downloads.
 	const jaeger = `{"data":[{"traceID":"t","spans":[SPAN,SPAN],"processes":{"p1":{"serviceName":"s"}},"warnings":null}],"total":0,"limit":0,"offset":0,"errors":null}`
 	const tagged = `{"traceID":"t","operationName":"chat m","references":[],"startTime":1767323045500000,"duration":1500000,"tags":[{"key":"gen_ai.usage.input_tokens","type":"int64","value":12},{"key":"gen_ai.usage.output_tokens","type":"int64","value":3},{"key":"error","type":"bool","value":false}],"logs":[],"processID":"p1"}`
-	in := strings.Replace(strings.Replace(jaeger, "SPAN", tagged, 1), "SPAN", strings.Replace(tagged, "false", "true", 1), 1)
+	in := strings.Replace(strings.Replace(jaeger, "SPAN", tagged, 1), "SPAN", strings.Replace(tagged, "false",
+		"true", 1), 1)
 	wantEntries(t, in, Options{}, flatWant, flatWant+" failed")
 	all, _, err := readTogether(textFiles(flat, spread), Options{})
 	if err != nil {

@@ -38,9 +38,11 @@ func TestMappedSums(t *testing.T) {
 
 // A length whose name does not say that it counts tokens is named.
 func TestMappedLengths(t *testing.T) {
-	for name, says := range map[string]bool{"prompt_length": true, "promptChars": true, "prompt_token_length": false, "n": false} {
+	for name, says := range map[string]bool{"prompt_length": true, "promptChars": true,
+		"prompt_token_length": false, "n": false} {
 		_, info := mustRead(t, name+"\n7\n", Options{Map: Mapping{"input_tokens": {name}}})
-		if got := strings.Contains(strings.Join(info.Notes, "\n"), fmt.Sprintf("%q is taken for tokens", name)); got != says {
+		if got := strings.Contains(strings.Join(info.Notes, "\n"), fmt.Sprintf("%q is taken for tokens",
+			name)); got != says {
 			t.Errorf("%s: %q", name, info.Notes)
 		}
 	}

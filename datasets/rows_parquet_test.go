@@ -162,7 +162,9 @@ func TestParquetRoundTrip(t *testing.T) {
 	if len(all) != len(rows) {
 		t.Fatalf("%d rows", len(all))
 	}
-	if got, want := fmt.Sprint(all[0]), "map[at:2023-11-14T22:13:20.123456789Z attr:map[] bool:true clock:03:04:05.25 day:1970-01-04 f:1.5 list:[map[a:7 b:[p q]] map[b:[]]] map:map[k:5] name:x opt:map[b:[z]] plain:[1 2] u:18446744073709551615 words:[]]"; got != want {
+	if got, want := fmt.Sprint(all[0]), "map[at:2023-11-14T22:13:20.123456789Z attr:map[] bool:true "+
+		"clock:03:04:05.25 day:1970-01-04 f:1.5 list:[map[a:7 b:[p q]] map[b:[]]] map:map[k:5] name:x "+
+		"opt:map[b:[z]] plain:[1 2] u:18446744073709551615 words:[]]"; got != want {
 		t.Errorf("%s\n%s", got, want)
 	}
 	if _, ok := all[1]["f"]; ok || all[1]["opt"] != nil || len(all[1]["list"].([]any)) != 0 {

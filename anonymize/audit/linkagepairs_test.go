@@ -17,7 +17,8 @@ func TestCopiedPairs(t *testing.T) {
 		return rows
 	}
 	src := sliceSource(of([2]int32{8, 4}, [2]int32{9, 5}, [2]int32{9, 5}, [2]int32{100, 1}))
-	out := sliceSource(of([2]int32{8, 5}, [2]int32{9, 4}, [2]int32{9, 5}, [2]int32{15, 7}, [2]int32{100, 1}, [2]int32{300, 300}))
+	out := sliceSource(of([2]int32{8, 5}, [2]int32{9, 4}, [2]int32{9, 5}, [2]int32{15, 7}, [2]int32{100, 1},
+		[2]int32{300, 300}))
 	got, err := copiedPairs(t.Context(), src, out)
 	// Of the four of 8 to 15 by 4 to 7: one 8 and one 4, two 9 and two 5. And (100, 1) is alone.
 	if want := (pairCopies{Rows: 6, Copied: 2, Chance: 1./4 + 2.*2/4 + 1}); err != nil || got != want {

@@ -87,7 +87,8 @@ type bug struct {
 }
 
 // write imports entries with the bug in it.
-func (b *bug) write(ctx context.Context, p anonymize.Policy, entries []trace.Entry, dst trace.Writer[trace.Request]) (anonymize.Card, error) {
+func (b *bug) write(ctx context.Context, p anonymize.Policy, entries []trace.Entry,
+	dst trace.Writer[trace.Request]) (anonymize.Card, error) {
 	var rows trace.SliceWriter[trace.Request]
 	card, err := anonymize.Run(ctx, p, &entryReader{entries}, &copies{&rows})
 	if err != nil {

@@ -29,7 +29,8 @@ func TestResultWrites(t *testing.T) {
 		t.Errorf("read back as %+v", back)
 	}
 	r.Findings[0].Figures = Figures{"share": 0.25, "found_in": []string{"x", "y"}, "sets": []setRisk{{}}}
-	if got, want := r.figures(), [][]string{{"a", "found in", "x, y"}, {"a", "share", "0.25"}}; !reflect.DeepEqual(got, want) {
+	want := [][]string{{"a", "found in", "x, y"}, {"a", "share", "0.25"}}
+	if got := r.figures(); !reflect.DeepEqual(got, want) {
 		t.Errorf("the figures are %q", got)
 	}
 	if !r.Failed() || (&Result{Findings: []Finding{{Status: Inconclusive}, {Status: Skipped}}}).Failed() {

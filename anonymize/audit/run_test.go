@@ -73,7 +73,8 @@ func TestRunSaysWhatChecksLack(t *testing.T) {
 		for _, f := range r.Findings {
 			names = append(names, f.Check)
 		}
-		if want := []string{"card", "times", "ids", "container", "free-text", "canaries", "numbers", "linkage", "composition"}; !slices.Equal(names, want) || !slices.Equal(told, want) {
+		if want := []string{"card", "times", "ids", "container", "free-text", "canaries", "numbers", "linkage",
+			"composition"}; !slices.Equal(names, want) || !slices.Equal(told, want) {
 			t.Errorf("ran %v and told of %v, want %v", names, told, want)
 		}
 		return r
@@ -86,7 +87,8 @@ func TestRunSaysWhatChecksLack(t *testing.T) {
 	)
 	o := tinyTrace(t, trace.Meta{Tier: anonymize.Partner}, trace.Request{InputTokens: 1})
 	r := run(&Case{Output: o, Version: "3"})
-	if got, want := why(r), []string{"times" + unsourced, "canaries" + noPlanted, "numbers" + noPlanted, alone}; !slices.Equal(got, want) {
+	if got, want := why(r), []string{"times" + unsourced, "canaries" + noPlanted, "numbers" + noPlanted,
+		alone}; !slices.Equal(got, want) {
 		t.Errorf("a trace alone lacks\n%q, want\n%q", got, want)
 	}
 	r.Findings = nil
@@ -96,7 +98,8 @@ func TestRunSaysWhatChecksLack(t *testing.T) {
 		t.Errorf("%+v, want %+v", r, want)
 	}
 	r = run(&Case{Output: textOutput(t, `{"tier":"partner"}`), Canaries: []string{"12345"}})
-	if got, want := why(r), []string{"times" + noTrace, "ids" + noTrace, "container: the output is no Parquet", "canaries: no strings were planted", "linkage" + noTrace, alone}; !slices.Equal(got, want) {
+	if got, want := why(r), []string{"times" + noTrace, "ids" + noTrace, "container: the output is no Parquet",
+		"canaries: no strings were planted", "linkage" + noTrace, alone}; !slices.Equal(got, want) {
 		t.Errorf("a document lacks\n%q, want\n%q", got, want)
 	}
 	house := run(&Case{Output: tinyTrace(t, trace.Meta{Tier: anonymize.Internal}), Internal: linkTrace(t, trace.Meta{}, nil)})
@@ -105,7 +108,8 @@ func TestRunSaysWhatChecksLack(t *testing.T) {
 		t.Errorf("a trace of tier internal lacks\n%q, want\n%q", got, want)
 	}
 	if _, err := Run(t.Context(), &Case{Output: o}, []string{"card", "cards"}); !errors.Is(err, ErrNoCheck) ||
-		err.Error() != "unknown check: want one or more of card, times, ids, container, free-text, canaries, numbers, linkage, composition" {
+		err.Error() != "unknown check: want one or more of card, times, ids, container, free-text, canaries, "+
+			"numbers, linkage, composition" {
 		t.Errorf("an unknown check: %v", err)
 	}
 	some, err := Run(t.Context(), &Case{Output: o}, []string{"ids", "card"})
@@ -147,7 +151,8 @@ func TestUnsettled(t *testing.T) {
 		"nothing":             {nil, ""},
 		"few rows":            {[]Finding{{Check: "times", Status: Inconclusive}}, ""},
 		"a check that failed": {[]Finding{{Check: "times", Status: Fail}}, ""},
-		"an error ended one":  {[]Finding{{Check: "card", Status: Pass}, {Check: "times", Status: Inconclusive, broken: true}}, "times"},
+		"an error ended one": {[]Finding{{Check: "card", Status: Pass}, {Check: "times", Status: Inconclusive,
+			broken: true}}, "times"},
 	} {
 		if got := (&Result{Findings: c.findings}).Unsettled(); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
@@ -191,7 +196,8 @@ Kind of file  trace
 
 Every check: --details.
 `
-	if got := write(Finding{Check: "linkage", Status: Pass, Why: "few"}, Finding{Check: "container", Status: Inconclusive, Why: "no source"},
+	if got := write(Finding{Check: "linkage", Status: Pass, Why: "few"}, Finding{Check: "container",
+		Status: Inconclusive, Why: "no source"},
 		Finding{Check: "noise", Status: Skipped, Why: "of no model"}, Finding{Check: "canaries", Status: Skipped, Why: "of no tier"},
 		Finding{Check: "ids", Status: Fail, Why: "computed"}, Finding{Check: "times", Status: Fail, Why: "exact to the second in three of four requests"}); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)

@@ -53,7 +53,8 @@ func TestAuditOfEveryKind(t *testing.T) {
 	must(t, "report", "r.parquet", "--html", "r.html")
 	must(t, "export", "slice.parquet", "--to", "inference-perf", "-o", "other.csv")
 	// Rows of noisy counts lie no nearer to the source than chance, and a model and its rows are one release.
-	for _, f := range auditOf(t, "publicwork.parquet", "public.parquet", "--internal", "house.parquet", "--only", "times,composition").Findings {
+	for _, f := range auditOf(t, "publicwork.parquet", "public.parquet", "--internal", "house.parquet", "--only",
+		"times,composition").Findings {
 		if f.Status != audit.Pass {
 			t.Errorf("of the public trace: %s: %s: %s %v", f.Check, f.Status, f.Why, f.Figures)
 		}

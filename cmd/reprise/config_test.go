@@ -92,7 +92,8 @@ func TestConfigFaults(t *testing.T) {
 		"- a":             "bad.yaml:1:1: want keys and values",
 	} {
 		writeFiles(t, map[string]string{"bad.yaml": text})
-		if _, errs, code := reprise(t, "replay", "w.parquet", "--config", "bad.yaml"); code != cli.Usage || errs != "reprise: "+want+"\n" {
+		_, errs, code := reprise(t, "replay", "w.parquet", "--config", "bad.yaml")
+		if code != cli.Usage || errs != "reprise: "+want+"\n" {
 			t.Errorf("%q: exit code %d, %s\nwant %s", text, code, errs, want)
 		}
 	}

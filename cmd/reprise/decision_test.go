@@ -28,7 +28,8 @@ func TestReportDecision(t *testing.T) {
 	if page := string(read(t, html)); !strings.Contains(page, "before is preferred: the most output tokens/s within the contract") {
 		t.Error("the page does not say what is preferred")
 	}
-	for _, args := range [][]string{{"--why", "x"}, {"--format", "decision", "--definitions", "vllm"}, {"--format", "csv", b}, {"--price-per-gpu-hour", "2"}} {
+	for _, args := range [][]string{{"--why", "x"}, {"--format", "decision", "--definitions", "vllm"},
+		{"--format", "csv", b}, {"--price-per-gpu-hour", "2"}} {
 		if _, errs, code := reprise(t, append([]string{"report", a}, args...)...); code != cli.Usage {
 			t.Errorf("%q: exit code %d, %s", args, code, errs)
 		}

@@ -36,14 +36,18 @@ func TestExportBySchema(t *testing.T) {
 		{"export s.parquet r.parquet -o both.parquet", "both.parquet: 4 requests of 2 runs\nuse:  read_parquet(\"both.parquet\") of pandas, Polars or DuckDB\n", cli.Good},
 		{"export r.parquet --to mooncake",
 			"reprise: r.parquet holds results of a run: want --to table -o FILE.parquet, or FILE.csv\n", cli.Usage},
-		{"export w.parquet --to table", "reprise: w.parquet is a trace, and --to table is for results: any reader of Parquet opens a trace as it is\n", cli.Usage},
+		{"export w.parquet --to table", "reprise: w.parquet is a trace, and --to table is for results: any reader " +
+			"of Parquet opens a trace as it is\n", cli.Usage},
 		{"export r.parquet -o r.xlsx", "reprise: -o r.xlsx: want a name that ends in .parquet or .csv\n", cli.Usage},
-		{"export r.parquet --model m", "reprise: --header, --model, --tokenizer, --seed and --corpus are for traces, and --to table is for results\n", cli.Usage},
-		{"export w.parquet w.parquet --to mooncake", "reprise: --to mooncake takes one trace: only results become one table, by --to table\n", cli.Usage},
+		{"export r.parquet --model m", "reprise: --header, --model, --tokenizer, --seed and --corpus are for " +
+			"traces, and --to table is for results\n", cli.Usage},
+		{"export w.parquet w.parquet --to mooncake", "reprise: --to mooncake takes one trace: only results become " +
+			"one table, by --to table\n", cli.Usage},
 		{"export no.parquet --to table", "reprise: there is no file or folder no.parquet\n", cli.Failure},
 		{"export s.parquet -o " + os.DevNull, os.DevNull + ": 2 requests of 1 run\n", cli.Good},
 		{"export s.parquet -o UPPER.CSV", "UPPER.CSV: 2 requests of 1 run\nuse:  read_csv(\"UPPER.CSV\") of pandas, Polars or DuckDB\n", cli.Good},
-		{"export r.parquet -o r.parquet", "reprise: r.parquet is an input and would be overwritten: name another output\n", cli.Usage},
+		{"export r.parquet -o r.parquet", "reprise: r.parquet is an input and would be overwritten: name another " +
+			"output\n", cli.Usage},
 	} {
 		if _, errs, code := reprise(t, strings.Fields(c.line)...); errs != c.errs || code != c.code {
 			t.Errorf("%s: exit code %d\n%s", c.line, code, errs)

@@ -85,9 +85,12 @@ func TestMistakesOnTheCommandLine(t *testing.T) {
 			"itself\n",
 		"replay chat --url http://x --api-key-env NO_KEY": "reprise: --api-key-env: the environment " +
 			"variable NO_KEY is not set\n",
-		"replay w.parquet --duration 5parsecs":                      "reprise: --duration: \"5parsecs\" is not a duration: write 60s, 5min or 1h30m\n",
-		"replay w.parquet --rate fast":                              "reprise: --rate: \"fast\" is not a rate or an arrival process: write 5, 300/min or gamma:5,cv=2\n",
-		"sweep chat --preset document-h100-llama-70b --rates 1,two": "reprise: --rates: \"two\" is not a rate: write 5, 5/s or 300/min\n",
+		"replay w.parquet --duration 5parsecs": "reprise: --duration: \"5parsecs\" is not a " +
+			"duration: write 60s, 5min or 1h30m\n",
+		"replay w.parquet --rate fast": "reprise: --rate: \"fast\" is not a rate or " +
+			"an arrival process: write 5, 300/min or gamma:5,cv=2\n",
+		"sweep chat --preset document-h100-llama-70b --rates 1,two": "reprise: --rates: \"two\" is not a rate: " +
+			"write 5, 5/s or 300/min\n",
 	} {
 		_, errs, code := reprise(t, strings.Fields(args)...)
 		if code != 2 || errs != want {

@@ -25,22 +25,30 @@ func TestExistingOutput(t *testing.T) {
 		return withoutHelp(errs.String()), code
 	}
 	for line, want := range map[string]string{
-		"import log.jsonl -o t.parquet":                                       "reprise: t.parquet exists: --overwrite replaces it\n",
-		"synth chat -n 5 -o w.parquet":                                        "reprise: w.parquet exists: --overwrite replaces it\n",
-		"profile log.jsonl -o p.txt":                                          "reprise: p.txt exists: --overwrite replaces it\n",
-		"simulate w.parquet --preset l4-qwen2.5-0.5b -o r.parquet":            "reprise: r.parquet exists: --overwrite replaces it\n",
-		"replay w.parquet --url http://127.0.0.1:1 -o r.parquet":              "reprise: r.parquet exists: --overwrite replaces it\n",
-		"import log.jsonl -o no/such/t.parquet":                               "reprise: folder no/such does not exist: make it first, or name another with -o\n",
-		"import log.jsonl -o .":                                               "reprise: . is a folder: name a file in it, such as -o out.parquet\n",
-		"import log.jsonl --overwrite -o log.jsonl":                           "reprise: log.jsonl is an input and would be overwritten: name another output\n",
-		"import log.jsonl -o log.jsonl":                                       "reprise: log.jsonl is an input and would be overwritten: name another output\n",
-		"replay w.parquet -o w.parquet --overwrite":                           "reprise: w.parquet is an input and would be overwritten: name another output\n",
-		"replay w.parquet -o x.parquet --html r.parquet":                      "reprise: r.parquet exists: --overwrite replaces it\n",
-		"replay w.parquet -o x.parquet --html x.parquet":                      "reprise: two outputs have the same name, x.parquet: give each its own file\n",
-		"replay w.parquet -o x.parquet --save-result --result-filename p.txt": "reprise: p.txt exists: name another file with --result-filename, add to it with --append-result, or replace it with --overwrite\n",
-		"profile t.parquet --tables p.txt":                                    "reprise: p.txt exists: --overwrite replaces it\n",
-		"compare t.parquet t.parquet --html no/c.html":                        "reprise: folder no does not exist: make it first, or name another with --html\n",
-		"sweep w.parquet --html p.txt":                                        "reprise: p.txt exists: --overwrite replaces it\n",
+		"import log.jsonl -o t.parquet":                            "reprise: t.parquet exists: --overwrite replaces it\n",
+		"synth chat -n 5 -o w.parquet":                             "reprise: w.parquet exists: --overwrite replaces it\n",
+		"profile log.jsonl -o p.txt":                               "reprise: p.txt exists: --overwrite replaces it\n",
+		"simulate w.parquet --preset l4-qwen2.5-0.5b -o r.parquet": "reprise: r.parquet exists: --overwrite replaces it\n",
+		"replay w.parquet --url http://127.0.0.1:1 -o r.parquet":   "reprise: r.parquet exists: --overwrite replaces it\n",
+		"import log.jsonl -o no/such/t.parquet": "reprise: folder no/such does not " +
+			"exist: make it first, or name another with -o\n",
+		"import log.jsonl -o .": "reprise: . is a folder: name a " +
+			"file in it, such as -o out.parquet\n",
+		"import log.jsonl --overwrite -o log.jsonl": "reprise: log.jsonl is an input " +
+			"and would be overwritten: name another output\n",
+		"import log.jsonl -o log.jsonl": "reprise: log.jsonl is an input " +
+			"and would be overwritten: name another output\n",
+		"replay w.parquet -o w.parquet --overwrite": "reprise: w.parquet is an input " +
+			"and would be overwritten: name another output\n",
+		"replay w.parquet -o x.parquet --html r.parquet": "reprise: r.parquet exists: --overwrite replaces it\n",
+		"replay w.parquet -o x.parquet --html x.parquet": "reprise: two outputs have the " +
+			"same name, x.parquet: give each its own file\n",
+		"replay w.parquet -o x.parquet --save-result --result-filename p.txt": "reprise: p.txt exists: name " +
+			"another file with --result-filename, add to it with --append-result, or replace it with --overwrite\n",
+		"profile t.parquet --tables p.txt": "reprise: p.txt exists: --overwrite replaces it\n",
+		"compare t.parquet t.parquet --html no/c.html": "reprise: folder no does not " +
+			"exist: make it first, or name another with --html\n",
+		"sweep w.parquet --html p.txt": "reprise: p.txt exists: --overwrite replaces it\n",
 	} {
 		if got, code := try(line); got != want || code != cli.Usage {
 			t.Errorf("%s: exit code %d\n%s\nwant\n%s", line, code, got, want)
@@ -49,10 +57,14 @@ func TestExistingOutput(t *testing.T) {
 	// So is what a command writes beside its output, or into a folder.
 	writeFiles(t, map[string]string{"card.privacy.json": "mine", "kept.raw.parquet": "mine"})
 	for line, want := range map[string]string{
-		"import log.jsonl -o card.parquet":            "reprise: card.privacy.json exists, and would be written beside card.parquet: name another file with -o, or replace both with --overwrite\n",
-		"import log.jsonl --tier raw -o kept.parquet": "reprise: kept.raw.parquet exists, and would be written beside kept.parquet: name another file with -o, or replace both with --overwrite\n",
-		"anonymize p.txt -o card.parquet":             "reprise: card.privacy.json exists, and would be written beside card.parquet: name another file with -o, or replace both with --overwrite\n",
-		"merge --finish . -o card.parquet":            "reprise: card.privacy.json exists, and would be written beside card.parquet: name another file with -o, or replace both with --overwrite\n",
+		"import log.jsonl -o card.parquet": "reprise: card.privacy.json exists, and would be written " +
+			"beside card.parquet: name another file with -o, or replace both with --overwrite\n",
+		"import log.jsonl --tier raw -o kept.parquet": "reprise: kept.raw.parquet exists, and would be written " +
+			"beside kept.parquet: name another file with -o, or replace both with --overwrite\n",
+		"anonymize p.txt -o card.parquet": "reprise: card.privacy.json exists, and would be written " +
+			"beside card.parquet: name another file with -o, or replace both with --overwrite\n",
+		"merge --finish . -o card.parquet": "reprise: card.privacy.json exists, and would be written " +
+			"beside card.parquet: name another file with -o, or replace both with --overwrite\n",
 	} {
 		if got, code := try(line); got != want || code != cli.Usage {
 			t.Errorf("%s: exit code %d\n%s\nwant\n%s", line, code, got, want)
@@ -161,7 +173,8 @@ func TestMissingInput(t *testing.T) {
 		}
 	}
 	must(t, "synth", "chat", "-n", "5", "-o", "c.parquet")
-	if _, errs, _ := reprise(t, "profile", "c.parquet", "--html", "no/p.html"); errs != "reprise: folder no does not exist: make it first, or name another with --html\n" {
+	if _, errs, _ := reprise(t, "profile", "c.parquet", "--html", "no/p.html"); errs != "reprise: folder no does "+
+		"not exist: make it first, or name another with --html\n" {
 		t.Error(errs)
 	}
 }

@@ -340,6 +340,19 @@ func TestModesDryRunFigures(t *testing.T) {
 	if closed := dryOf(t, workload, "--concurrency", "3"); closed.Plan != nil {
 		t.Errorf("%+v", closed.Plan)
 	}
+	until := dryOf(t, workload, "--concurrency", "3", "--loop", "1h")
+	if until.Plan != nil || !until.Again || until.UntilNS != int64(3600e9) || until.Requests != 60 {
+		t.Errorf("again %v until %d: %+v", until.Again, until.UntilNS, until)
+	}
+	// Answers of unknown length count with the most that they may have.
+	file := filepath.Join(t.TempDir(), "p.txt")
+	if err := os.WriteFile(file, []byte("one\ntwo\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	open := dryOf(t, file, "--concurrency", "1", "--output-tokens", "server:11", "--set", "assume=ttft=1s,itl=100ms")
+	if open.EndedByServer != 2 || open.Plan.LastNS != 2e9 {
+		t.Errorf("%+v", open.Plan)
+	}
 	primed := dryOf(t, workload, "--start", "600ms", "--set", "price-input=1")
 	if primed.Selection.Prime == nil || primed.Cost.Prime == nil || *primed.Cost.Prime != float64(primed.Selection.Prime.Tokens)/1e6 {
 		t.Errorf("%+v", primed.Selection)

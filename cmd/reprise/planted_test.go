@@ -32,24 +32,34 @@ const (
 
 // plantedBugs are what the tests of the code are to notice, and audit where it has a check for it.
 var plantedBugs = []plantedBug{
-	{"the window is not time zero", "anonymize/run.go", "	if p.Capture.Declared() {\n		f.declared", "	if p.Capture.Declared() && false {\n		f.declared", "./anonymize", "", 0},
+	{"the window is not time zero", "anonymize/run.go", "	if p.Capture.Declared() {\n		f.declared",
+		"	if p.Capture.Declared() && false {\n		f.declared", "./anonymize", "", 0},
 	{"models keep their names", "anonymize/finish.go", `		r.Model = f.models.name("model", r.Model)`, "		_ = f.models", "./anonymize", "", 0},
 	{"labels tell how long a name is", "anonymize/finish.go", `fmt.Sprintf("%s-%d", kind, len(l.seen))`, `fmt.Sprintf("%s-%d", kind, len(s))`, "./anonymize", "", 0},
 	{"fingerprints tell tokens apart by their names", "trace/breaker/numbers.go", "	if int(t) < len(n.low) && n.low[t] > 0 {", "	if t > 0 {\n		return t\n	}\n	if int(t) < len(n.low) && n.low[t] > 0 {", "./anonymize", "", 0},
 	{"pages have statistics", "trace/columnwriter.go", "IsCompressed: thrift.New(true)})}", "IsCompressed: thrift.New(true), Statistics: format.Statistics{MaxValue: c.plain}})}", "./trace", "container", ofImport},
 	{"columns have bounds", "trace/columnwriter.go", "m.Statistics.NullCount = c.allNulls", "m.Statistics = format.Statistics{NullCount: c.allNulls, MaxValue: c.plain[:min(8, len(c.plain))]}", "./trace", "container", ofImport},
 	{"the file names its creator", "trace/parquet.go", `parquet.CreatedBy("reprise", "1", "trace")`, `parquet.CreatedBy("reprise of acme", "1", "trace")`, "./trace", "container", ofImport},
-	{"noise from a seed", "anonymize/dp/noise.go", "func NewNoise() *Noise { return NewNoiseFrom(rand.Reader) }", seededNoise, "./anonymize/dp", "", 0},
-	{"Gaussian noise of half the deviation", "anonymize/dp/tables.go", "n.Gaussian(s.Variance)", "n.Gaussian(s.Variance / 4)", "./anonymize/dp", "", 0},
-	{"Laplace noise of half the scale", "anonymize/dp/selection.go", "n.Laplace(s.Scale)", "n.Laplace(s.Scale / 2)", "./anonymize/dp", "", 0},
-	{"prefixes are selected without noise", "anonymize/dp/selection.go", "n.Laplace(s.Scale)", "n.Laplace(1)", "./anonymize/dp", "", 0},
-	{"empty cells have no noise", "anonymize/dp/tables.go", "		cells[i] += x\n", "		if cells[i] != 0 {\n			cells[i] += x\n		}\n", "./anonymize/dp", "", 0},
+	{"noise from a seed", "anonymize/dp/noise.go", "func NewNoise() *Noise { return NewNoiseFrom(rand.Reader) }",
+		seededNoise, "./anonymize/dp", "", 0},
+	{"Gaussian noise of half the deviation", "anonymize/dp/tables.go", "n.Gaussian(s.Variance)",
+		"n.Gaussian(s.Variance / 4)", "./anonymize/dp", "", 0},
+	{"Laplace noise of half the scale", "anonymize/dp/selection.go", "n.Laplace(s.Scale)", "n.Laplace(s.Scale / " +
+		"2)", "./anonymize/dp", "", 0},
+	{"prefixes are selected without noise", "anonymize/dp/selection.go", "n.Laplace(s.Scale)", "n.Laplace(1)",
+		"./anonymize/dp", "", 0},
+	{"empty cells have no noise", "anonymize/dp/tables.go", "		cells[i] += x\n", "		if cells[i] != 0 " +
+		"{\n			cells[i] += x\n		}\n", "./anonymize/dp", "", 0},
 	{"σ is half of what ρ needs", "anonymize/dp/tables.go", "v := float64(m.L2Squared) / (2 * rho)", "v := float64(m.L2Squared) / (8 * rho)", "./anonymize/dp", "card", ofRelease},
 	{"each table spends the whole ρ", "synth/release/fit.go", "rows*columns, f.share(t))", "rows*columns, f.rho)", "./synth/release", "card", ofRelease},
-	{"a user weighs as much as all sessions", "synth/release/fit.go", "if w := part(unit, len(sessions), i); w > 0 {", "if w := unit + 0*part(unit, len(sessions), i); w > 0 {", "./synth/release", "", 0},
-	{"each later turn has the whole weight", "synth/release/contribution.go", "turnRow(turns)-1, part(weight, n, i), add)", "turnRow(turns)-1, weight, add)", "./synth/release", "", 0},
-	{"each arrival has the whole weight", "synth/release/contribution.go", "cell(s.turns[i].at, l.rate), part(weight, n, i))", "cell(s.turns[i].at, l.rate), weight)", "./synth/release", "", 0},
-	{"sums have no limit", "synth/release/calibrate.go", "	limit = max(limit, s.there+s.fresh)\n", "", "./synth/release", "", 0},
+	{"a user weighs as much as all sessions", "synth/release/fit.go", "if w := part(unit, len(sessions), i); w > " +
+		"0 {", "if w := unit + 0*part(unit, len(sessions), i); w > 0 {", "./synth/release", "", 0},
+	{"each later turn has the whole weight", "synth/release/contribution.go", "turnRow(turns)-1, part(weight, n, " +
+		"i), add)", "turnRow(turns)-1, weight, add)", "./synth/release", "", 0},
+	{"each arrival has the whole weight", "synth/release/contribution.go", "cell(s.turns[i].at, l.rate), " +
+		"part(weight, n, i))", "cell(s.turns[i].at, l.rate), weight)", "./synth/release", "", 0},
+	{"sums have no limit", "synth/release/calibrate.go", "	limit = max(limit, s.there+s.fresh)\n", "",
+		"./synth/release", "", 0},
 	{"the card counts the requests", "synth/release/model.go", `"that the source names " +`, `fmt.Sprintf("%d requests", f.source.rows) + " of a source that names " +`, "./synth/release", "", 0},
 	{"a release keeps the dates of its capture", "synth/release/model.go", "Capture: meta.Capture.Undated()}", "Capture: meta.Capture}", "./synth/release", "card", ofRelease},
 	{"a statement of twice the budget", "synth/release/model.go", "Mechanism: dp.Gaussian, Rho: f.rho,", "Mechanism: dp.Gaussian, Rho: 4 * f.rho,", "./synth/release", "card", ofRelease},
@@ -146,7 +156,8 @@ func auditedBy(t *testing.T, bin string, b plantedBug) map[string]string {
 	call(append([]string{"import", "log.jsonl", "-o", "t.parquet"}, window...)...)
 	terms := []string{"--tier", "partner", "--unit", "user", "--epsilon", "100", "--i-understand", "--max-input", "2048", "--max-output", "256"}
 	call(append([]string{"anonymize", "t.parquet", "-o", "p.parquet"}, terms...)...)
-	audit := map[plantedOutput][]string{ofImport: {"t.parquet"}, ofRelease: {"p.parquet", "--internal", "t.parquet"}}[b.of]
+	audit := map[plantedOutput][]string{ofImport: {"t.parquet"}, ofRelease: {"p.parquet", "--internal",
+		"t.parquet"}}[b.of]
 	audit = append([]string{"audit", "--json", "-o", "audit.json"}, audit...)
 	if b.check != "" {
 		audit = append(audit, "--only", b.check)

@@ -167,7 +167,8 @@ func TestPromptsOfAText(t *testing.T) {
 		"prompts.md": "no table and no JSON\n",
 	})
 	for _, file := range []string{"plain.txt", "inst.txt", "lines.TXT", "bom.txt"} {
-		_, errs, code := reprise(t, "replay", file, "--url", url, "--concurrency", "1", "--output-tokens", "2", "-o", "r.parquet")
+		_, errs, code := reprise(t, "replay", file, "--url", url, "--concurrency", "1", "--output-tokens", "2",
+			"-o", "r.parquet")
 		if code != cli.Good && code != cli.Untrusted {
 			t.Errorf("%s: exit code %d\n%s", file, code, errs)
 		}
@@ -179,9 +180,12 @@ func TestPromptsOfAText(t *testing.T) {
 		}
 	}
 
-	for file, want := range map[string]string{"empty.txt": "empty.txt", "table.csv": "reprise import table.csv --map time=wann --map prompt=frage -o table.parquet"} {
-		_, errs, code := reprise(t, "replay", file, "--url", url, "--rate", "3", "--set", "tls-insecure", "-o", "r.parquet")
-		if code == cli.Good || !strings.Contains(strings.ReplaceAll(errs, " \\\n   ", ""), want) || strings.Contains(errs, "--rate") {
+	for file, want := range map[string]string{"empty.txt": "empty.txt", "table.csv": "reprise import table.csv " +
+		"--map time=wann --map prompt=frage -o table.parquet"} {
+		_, errs, code := reprise(t, "replay", file, "--url", url, "--rate", "3", "--set", "tls-insecure", "-o",
+			"r.parquet")
+		if code == cli.Good || !strings.Contains(strings.ReplaceAll(errs, " \\\n   ", ""),
+			want) || strings.Contains(errs, "--rate") {
 			t.Errorf("%s: exit code %d\n%s", file, code, errs)
 		}
 	}

@@ -38,7 +38,8 @@ func TestPublicModel(t *testing.T) {
 	crowdTrace(t, "t.parquet", 30000)
 	fit := []string{"synth", "fit", "t.parquet", "--tier", "public", "--epsilon", "8", "--max-input", "4096", "--max-output", "1024", "-o", "m.parquet"}
 	_, errs, code := reprise(t, fit...)
-	if code != cli.Good || !strings.Contains(errs, "warning: an ε of 8") || !strings.Contains(errs, "protects one user") || !strings.Contains(errs, "tier public: may be published") {
+	if code != cli.Good || !strings.Contains(errs, "warning: an ε of 8") || !strings.Contains(errs, "protects one "+
+		"user") || !strings.Contains(errs, "tier public: may be published") {
 		t.Fatalf("exit code %d\n%s", code, errs)
 	}
 	ledger, err := os.ReadFile("t.ledger.jsonl")

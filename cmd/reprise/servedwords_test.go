@@ -126,7 +126,8 @@ func TestWordsAreRemembered(t *testing.T) {
 	if err != nil || len(files) != 1 {
 		t.Fatalf("%v: %v", files, err)
 	}
-	for _, broken := range []string{"[", "[1,2,3]", "[" + strings.Repeat("-1,", 99) + "1]", "[" + strings.Repeat("99999999,", 99) + "1]"} {
+	for _, broken := range []string{"[", "[1,2,3]", "[" + strings.Repeat("-1,", 99) + "1]",
+		"[" + strings.Repeat("99999999,", 99) + "1]"} {
 		writeFiles(t, map[string]string{files[0]: broken})
 		if again := asked("cl100k_base"); again < 60 {
 			t.Errorf("%s: %d requests", broken, again)
@@ -211,7 +212,8 @@ func TestTokenizerOfModel(t *testing.T) {
 				filepath.Join(t.TempDir(), "r.parquet") + c.flags
 			_, errs, code := reprise(t, strings.Fields(line)...)
 			taken := strings.Contains(errs, "tokenizer.json, as the server has the model "+c.model)
-			if other := strings.Contains(errs, "name its tokenizer with --tokenizer"); taken != c.taken || other == c.taken {
+			if other := strings.Contains(errs,
+				"name its tokenizer with --tokenizer"); taken != c.taken || other == c.taken {
 				t.Errorf("%s%s: code %d, taken %t\n%s", c.model, c.flags, code, taken, errs)
 			}
 			says, _, _ := reprise(t, strings.Fields("check --details --url "+server.URL+c.flags)...)

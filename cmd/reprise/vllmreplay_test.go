@@ -88,7 +88,8 @@ func TestReplayAsVLLM(t *testing.T) {
 		}
 	}
 	// A steady state, which so short a run seldom has, is told in our own words.
-	if out := judged(t, results, "--definitions", "aiperf", "--details", "--set", "no-steady"); !strings.Contains(out, "Inter Chunk Latency") || strings.Contains(out, "Chunk ITL") {
+	if out := judged(t, results, "--definitions", "aiperf", "--details", "--set",
+		"no-steady"); !strings.Contains(out, "Inter Chunk Latency") || strings.Contains(out, "Chunk ITL") {
 		t.Error(out)
 	}
 	if out := judged(t, results, "--set", "no-steady", "--json"); strings.Contains(out, `"steady"`) {

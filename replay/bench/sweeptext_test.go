@@ -101,7 +101,8 @@ func TestAnswers(t *testing.T) {
 			name  string
 			write func(io.Writer, textpage.Options) error
 		}{
-			{"sweep", rising.Page().WriteText}, {"sweep of wide figures", wide.Page().WriteText}, {"closed loop", closed.Page().WriteText}, {"no load", none.Page().WriteText},
+			{"sweep", rising.Page().WriteText}, {"sweep of wide figures", wide.Page().WriteText}, {"closed loop",
+				closed.Page().WriteText}, {"no load", none.Page().WriteText},
 			{"capacity", plan.Page().WriteText}, {"floor", measured.WriteText},
 			{"suite", suite.WriteText},
 		} {

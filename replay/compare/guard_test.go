@@ -128,7 +128,8 @@ func TestNoDifferenceSaysWhatItCovers(t *testing.T) {
 		arms[0].Runs[i].Latency.FromDue.TTFT.P99 = nil
 	}
 	v := compared(t, arms, Options{Primary: "mean_tpot"}).Versus[0]
-	for _, want := range []string{"No difference found in TPOT mean", "; no slowdown found in TTFT, TPOT, ITL or E2E. ", " A slowdown of ", " would have been found. Not covered: TTFT p99."} {
+	for _, want := range []string{"No difference found in TPOT mean", "; no slowdown found in TTFT, TPOT, ITL or " +
+		"E2E. ", " A slowdown of ", " would have been found. Not covered: TTFT p99."} {
 		if v.Decision != notFound || !strings.Contains(v.Text, want) {
 			t.Errorf("%s: %s\nwant %s", v.Decision, v.Text, want)
 		}

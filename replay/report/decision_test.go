@@ -109,7 +109,9 @@ func TestDecisionPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pagetest.FirstScreen(t, "decision", p, "r1.parquet is preferred: the most goodput", "r1.parquet: accepted, and preferred", "r2.parquet: rejected, since it cannot be trusted: the run ended early", "more reasons under Rationale", "engine flags\t--max-num-seqs 256\t--max-num-seqs 512")
+	pagetest.FirstScreen(t, "decision", p, "r1.parquet is preferred: the most goodput", "r1.parquet: accepted, "+
+		"and preferred", "r2.parquet: rejected, since it cannot be trusted: the run ended early", "more reasons "+
+		"under Rationale", "engine flags\t--max-num-seqs 256\t--max-num-seqs 512")
 }
 
 // Of a long value the parts that differ are told, and of a short one all of it.

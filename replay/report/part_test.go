@@ -14,8 +14,9 @@ func TestPartRows(t *testing.T) {
 	if whole.part(nil); whole.Facts != nil {
 		t.Errorf("the whole workload: %q", whole.Facts)
 	}
-	p := &result.Selection{Rows: 19, OfRows: trace.Ptr[int64](12031), FromNS: 6e11, MaxRequests: 19, Sample: &result.Sample{Sessions: 142, OfSessions: 1420},
-		Loop: &result.Rounds{Rounds: 3, Same: true}, Prime: &result.Primed{Prompts: 65, Tokens: 1032677, CapacityTokens: 1000000, Failed: 2}}
+	p := &result.Selection{Rows: 19, OfRows: trace.Ptr[int64](12031), FromNS: 6e11, MaxRequests: 19,
+		Sample: &result.Sample{Sessions: 142, OfSessions: 1420},
+		Loop:   &result.Rounds{Rounds: 3, Same: true}, Prime: &result.Primed{Prompts: 65, Tokens: 1032677, CapacityTokens: 1000000, Failed: 2}}
 	var all []string
 	facts.part(p)
 	for _, f := range facts.Facts {

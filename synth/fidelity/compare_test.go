@@ -341,7 +341,8 @@ func TestFidelityPrints(t *testing.T) {
 		f := compared(t, c.meta(), ref, cand)
 		checks := f.Gate(limits)
 		var text, data, html bytes.Buffer
-		for _, err := range []error{f.Page(checks).WriteText(&text, textpage.Options{Details: true}), json.NewEncoder(&data).Encode(f.Judged(checks)), f.Page(checks).Write(&html)} {
+		for _, err := range []error{f.Page(checks).WriteText(&text, textpage.Options{Details: true}),
+			json.NewEncoder(&data).Encode(f.Judged(checks)), f.Page(checks).Write(&html)} {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -365,7 +366,8 @@ func TestFidelityPrints(t *testing.T) {
 	}
 	var answer bytes.Buffer
 	f := compared(t, c.meta(), ref, cand)
-	if err := f.Page(f.Gate(limits)).WriteText(&answer, textpage.Options{Width: 80, Rest: "All measures: --details."}); err != nil {
+	if err := f.Page(f.Gate(limits)).WriteText(&answer, textpage.Options{Width: 80, Rest: "All measures: " +
+		"--details."}); err != nil {
 		t.Fatal(err)
 	}
 	if n := strings.Count(answer.String(), "\n"); n > textpage.AnswerLines || !strings.Contains(answer.String(), "FAIL") || strings.Contains(answer.String(), "not applicable") {

@@ -87,7 +87,8 @@ func drawnAgain(t testing.TB, rows []trace.Request, meta trace.Meta, o release.O
 }
 
 // halfTest plays the test with a release of each half.
-func halfTest(t testing.TB, rows []trace.Request, meta trace.Meta, o release.Options, seed uint64, draw drawing) (h halfResult) {
+func halfTest(t testing.TB, rows []trace.Request, meta trace.Meta, o release.Options, seed uint64,
+	draw drawing) (h halfResult) {
 	rng := rand.New(rand.NewPCG(seed, 0x4a1f))
 	salt, trunk := rng.Uint64(), max(0, o.TrunkBlocks)
 	o.Unchecked = true
@@ -194,7 +195,8 @@ func TestHalves(t *testing.T) {
 	var rows []trace.Request
 	for s := range int64(400) {
 		for turn := range int32(1 + rng.IntN(6)) {
-			rows = append(rows, trace.Request{ArrivalNS: int64(len(rows)) * 1e9, Session: trace.Ptr(s), Turn: trace.Ptr(turn),
+			rows = append(rows, trace.Request{ArrivalNS: int64(len(rows)) * 1e9, Session: trace.Ptr(s),
+				Turn: trace.Ptr(turn),
 				User: trace.Ptr(s % 150), Status: trace.StatusOK, InputTokens: int32(20 + rng.ExpFloat64()*500),
 				OutputTokens: trace.Ptr(int32(5 + rng.ExpFloat64()*100))})
 		}
@@ -202,11 +204,13 @@ func TestHalves(t *testing.T) {
 	meta := trace.Meta{Tier: "internal", Sessions: "source", Capture: trace.RelativeCapture(0, time.Hour)}
 	leak := func(every int64) drawing {
 		coarse := func(n int32) int32 { return int32(math.Exp2(float64(halfOctave(n)) / 2)) }
-		return func(t testing.TB, rows []trace.Request, meta trace.Meta, o release.Options, seed uint64) []trace.Request {
+		return func(t testing.TB, rows []trace.Request, meta trace.Meta, o release.Options,
+			seed uint64) []trace.Request {
 			rng, out := rand.New(rand.NewPCG(seed, 1)), drawnAgain(t, rows, meta, o, seed)
 			for i := range rows {
 				if r := rows[i]; *r.Session%every == 0 {
-					out = append(out, trace.Request{ArrivalNS: r.ArrivalNS + rng.Int64N(1e9), Session: trace.Ptr(*r.Session + 1e6),
+					out = append(out, trace.Request{ArrivalNS: r.ArrivalNS + rng.Int64N(1e9),
+						Session:     trace.Ptr(*r.Session + 1e6),
 						InputTokens: coarse(r.InputTokens), OutputTokens: trace.Ptr(coarse(*r.OutputTokens))})
 				}
 			}
@@ -239,10 +243,13 @@ func TestHalvesAtTheLimit(t *testing.T) {
 		h    halfResult
 		want bool
 	}{
-		{halfResult{Units: 500, AUC: 0.54, Error: 0.001}, false}, {halfResult{Units: 500, AUC: 0.56, Error: 0.01}, true},
+		{halfResult{Units: 500, AUC: 0.54, Error: 0.001}, false}, {halfResult{Units: 500, AUC: 0.56,
+			Error: 0.01}, true},
 		{halfResult{Units: 500, AUC: 0.44, Error: 0.01}, true}, {halfResult{Units: 500, AUC: 0.6, Error: 0.04}, false},
-		{halfResult{Units: 500, AUC: 0.5, Members: 0.3, Others: 0.11}, true}, {halfResult{Units: 50, AUC: 0.5, Members: 0.2, Others: 0.1}, false},
-		{halfResult{Units: 5000, AUC: 0.5, Members: 0.14, Others: 0.1}, false}, {halfResult{Units: 500, AUC: 0.5, Members: 0.1, Others: 0.3}, false},
+		{halfResult{Units: 500, AUC: 0.5, Members: 0.3, Others: 0.11}, true}, {halfResult{Units: 50, AUC: 0.5,
+			Members: 0.2, Others: 0.1}, false},
+		{halfResult{Units: 5000, AUC: 0.5, Members: 0.14, Others: 0.1}, false}, {halfResult{Units: 500, AUC: 0.5,
+			Members: 0.1, Others: 0.3}, false},
 	} {
 		if got := c.h.found(); got != c.want {
 			t.Errorf("%+v: %v", c.h, got)
@@ -263,7 +270,8 @@ func TestHalvesOfPublished(t *testing.T) {
 	rows := published(t, "mooncake_conversation.jsonl")
 	var said []string
 	for seed := range runs {
-		h := halfTest(t, rows, metaOf(time.Hour), release.Options{Unit: synth.UnitSession, TrunkBlocks: 1}, seed, drawnAgain)
+		h := halfTest(t, rows, metaOf(time.Hour), release.Options{Unit: synth.UnitSession, TrunkBlocks: 1}, seed,
+			drawnAgain)
 		said = append(said, h.String())
 		if h.found() {
 			t.Errorf("it can be told who was in the source: %s", h)

@@ -317,7 +317,8 @@ func TestPageFirstScreen(t *testing.T) {
 	if p.Plot == nil || p.Plot.Title != "Hit ratio of an LRU cache, by token" || len(p.Table.Rows) < 2 {
 		t.Fatalf("%+v, %+v", p.Plot, p.Table)
 	}
-	pagetest.FirstScreen(t, "profile", p, "a prefix cache in blocks of ", "\tmean\tp50\tp95\tp99\tmax", "Hit ratio of an LRU cache")
+	pagetest.FirstScreen(t, "profile", p, "a prefix cache in blocks of ", "\tmean\tp50\tp95\tp99\tmax",
+		"Hit ratio of an LRU cache")
 }
 
 func TestPageFactsAndWarnings(t *testing.T) {
