@@ -85,18 +85,25 @@ func (s *sheet) about() (out []doc.Fact) {
 		doc.Fact{Label: "Audited by", Value: "reprise " + s.r.Version})
 }
 
-// firstChecks names the checks of each outcome, failures first; nil without any.
+// firstChecks names the checks of each outcome, failures first, and why some were skipped; nil without any.
 func (s *sheet) firstChecks() *doc.Table {
 	t := doc.Table{Head: []string{"Checks", ""}, Align: []doc.Align{doc.Left, doc.Left}}
 	for _, status := range []Status{Fail, Inconclusive, Pass, Skipped} {
-		var names []string
+		row := map[string]int{} // by the reason
 		for _, f := range s.r.Findings {
-			if f.Status == status {
-				names = append(names, f.Check)
+			if f.Status != status {
+				continue
 			}
-		}
-		if len(names) > 0 {
-			t.Rows = append(t.Rows, []string{statusWords[status], strings.Join(names, ", ")})
+			why := ""
+			if status == Skipped {
+				why = ": " + f.Why
+			}
+			if at, ok := row[why]; ok {
+				t.Rows[at][1] = strings.TrimSuffix(t.Rows[at][1], why) + ", " + f.Check + why
+				continue
+			}
+			row[why] = len(t.Rows)
+			t.Rows = append(t.Rows, []string{statusWords[status], f.Check + why})
 		}
 	}
 	if len(t.Rows) == 0 {

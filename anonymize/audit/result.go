@@ -1,9 +1,7 @@
 package audit
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -98,14 +96,6 @@ func broken(err error) Finding {
 	f := inconclusive(nil, "it could not be run to its end: %v", err)
 	f.broken = true
 	return f
-}
-
-// WriteJSON writes the result as one indented object.
-func (r *Result) WriteJSON(w io.Writer) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	enc.SetEscapeHTML(false)
-	return enc.Encode(r)
 }
 
 // answer is whether a check failed, and how many there were.

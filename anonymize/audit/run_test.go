@@ -187,7 +187,8 @@ Checks
 ✕ failed        ids, times
 ? inconclusive  container
 ✓ passed        linkage
-– skipped       noise, canaries
+– skipped       noise: of no model
+– skipped       canaries: of no tier
 
 Tier          partner (sessions drawn from noisy counts,
               none of them real; for a partner under

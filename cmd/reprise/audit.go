@@ -138,7 +138,8 @@ func (f *auditFlags) audit(cmd *cobra.Command, path string, others []string) err
 		mode = trace.TierMode(anonymize.Internal) // findings have figures of the source
 	}
 	if f.result != "" {
-		if err := cli.WriteOutputMode(cmd, f.result, mode, r.WriteJSON); err != nil {
+		write := func(w io.Writer) error { return cli.WriteJSON(w, r) }
+		if err := cli.WriteOutputMode(cmd, f.result, mode, write); err != nil {
 			return err
 		}
 	}
@@ -152,7 +153,7 @@ func (f *auditFlags) audit(cmd *cobra.Command, path string, others []string) err
 		}
 	}
 	if f.json {
-		err = r.WriteJSON(cmd.OutOrStdout())
+		err = cli.WriteJSON(cmd.OutOrStdout(), r)
 	} else if f.result != cli.Standard {
 		err = page.WriteText(cmd.OutOrStdout(),
 			cli.TextOptions(cmd, "Every check with its figures: --details. Page: --html FILE."))

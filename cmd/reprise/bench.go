@@ -123,7 +123,7 @@ func (f *benchFlags) register(cmd *cobra.Command) {
 	suite.StringVar(&f.baseline, "baseline", "", "compare with an earlier run of the suite in this `directory`")
 	suite.ShareVar(&f.most, "max-regression", 0,
 		"exit with 3 if the primary metric of a row is worse than in --baseline by more than this share")
-	running.BoolVar(&f.dry, "dry-run", false, "print the runs without making them")
+	running.BoolVar(&f.dry, "dry-run", false, dryRunUsage)
 	suite.BoolVar(&f.list, "list", false, "print the built-in suites, and exit")
 	suite.StringVar(&f.show, "show", "", "print a built-in `suite` as YAML, and exit")
 	results.Bool("json", false, "print JSON")
@@ -259,9 +259,12 @@ func (f *benchFlags) run(cmd *cobra.Command, arg string) error {
 		}
 	}
 	if f.dry {
-		plan, err := r.Plan()
+		plan, estimate, err := r.Plan(cmd.Context())
 		if err != nil {
 			return err
+		}
+		if estimate.Runs > 0 {
+			cli.Notef(cmd, "estimate: %s", estimate)
 		}
 		if f.format == formatJSON {
 			return cli.WriteJSON(cmd.OutOrStdout(), plan)

@@ -420,6 +420,15 @@ func TestBenchUsage(t *testing.T) {
 		"Workloads: baseline, continuous_batching", "single-stream One request at a time")
 	expect(t, must(t, "bench", "matrix", "--preset", "l4-qwen2.5-0.5b", "--dry-run", "--details"),
 		"e-warm concurrency:16 matrix-e results/l4-qwen2.5-0.5b/e-warm")
+
+	// Of a server a dry run says how long it takes; workloads that it makes for that are gone.
+	for load, want := range map[string]string{"poisson:6": "estimate: at most 5 runs, about 32s: 31s of sending",
+		"burst": "how long they send is up to the server"} {
+		_, errs, code := reprise(t, "bench", "serving", "--url", "http://127.0.0.1:1", "--load", load, "--dry-run")
+		if left, _ := filepath.Glob("results"); code != 0 || left != nil || !strings.Contains(errs, want) {
+			t.Errorf("--load %s: exit code %d, left %q, want %q in\n%s", load, code, left, want, errs)
+		}
+	}
 }
 
 // What the page shows is read as it stands.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -71,6 +72,43 @@ func TestServersAreAskedBeforeTheLoad(t *testing.T) {
 			"http://127.0.0.1:1 --model m")...)
 		if code != cli.Failure || !strings.Contains(errs, "Check that the server runs and that --url names it") {
 			t.Errorf("%s at no server: exit code %d\n%s", load, code, errs)
+		}
+	}
+}
+
+// What is said of an endpoint names the API that the prompts of the file go to, and a server without it is noticed
+// before the load.
+func TestPromptFilesNameTheirAPI(t *testing.T) {
+	t.Chdir(t.TempDir())
+	without := func(path string) func(w http.ResponseWriter, r *http.Request) bool {
+		return func(w http.ResponseWriter, r *http.Request) bool {
+			if path == "" || !strings.HasSuffix(r.URL.Path, path) {
+				return false
+			}
+			w.WriteHeader(404)
+			fmt.Fprint(w, `{"detail":"Not Found"}`)
+			return true
+		}
+	}
+	const chat, text = `{"messages":[{"role":"user","content":"hello"}]}` + "\n", `{"prompt":"tell me"}` + "\n"
+	for _, one := range []struct {
+		name, file, lacks, says string
+		refused                 bool
+	}{
+		{"p.txt", "[INST] hello\nhow are you\n", "", "prompts as in the source, sent to completions", false},
+		{"p.txt", "hello\n", "/v1/completions", "it has no completions API, so requests go to chat", false},
+		{"c.jsonl", chat, "", "prompts as in the source, sent to chat\n", false},
+		{"c.jsonl", chat, "/chat/completions", "HTTP 404", true},
+		{"b.jsonl", chat + text, "", "prompts as in the source, sent to chat and completions", false},
+	} {
+		if err := os.WriteFile(one.name, []byte(one.file), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		line := "replay " + one.name + " --concurrency 1 -o r.parquet --overwrite --url " +
+			quickServer(t, without(one.lacks))
+		if _, errs, code := reprise(t, strings.Fields(line)...); (code == cli.Failure) != one.refused ||
+			!strings.Contains(errs, one.says) {
+			t.Errorf("%q without %q: exit code %d, want %q in\n%s", one.file, one.lacks, code, one.says, errs)
 		}
 	}
 }

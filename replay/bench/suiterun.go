@@ -49,6 +49,7 @@ type SuiteRun struct {
 	Note    func(string) // when set, is told what happens
 
 	dir       *Dir
+	made      string // folder of the workloads that are made
 	workloads map[workloadKey]string
 }
 
@@ -99,6 +100,7 @@ func (r *SuiteRun) Run(ctx context.Context) (SuiteResult, error) {
 		return SuiteResult{}, err
 	}
 	defer r.dir.Close()
+	r.made = filepath.Join(r.Dir, workloadsDir)
 	err = trace.WriteFile(filepath.Join(r.Dir, "suite.yaml"), 0o644, func(w io.Writer) error {
 		_, err := w.Write(r.Text)
 		return err
@@ -112,7 +114,7 @@ func (r *SuiteRun) Run(ctx context.Context) (SuiteResult, error) {
 			return SuiteResult{}, fmt.Errorf("row %s: %w", r.Suite.Rows[i].Name, err)
 		}
 	}
-	estimate, err := r.estimate(ctx)
+	_, estimate, err := r.planned(ctx)
 	if err != nil {
 		return SuiteResult{}, err
 	}
@@ -132,25 +134,6 @@ func (r *SuiteRun) Run(ctx context.Context) (SuiteResult, error) {
 		names = append(names, c.Name)
 	}
 	return r.Suite.result(names, all), nil
-}
-
-// estimate counts the runs at servers that are still to make.
-func (r *SuiteRun) estimate(ctx context.Context) (Estimate, error) {
-	var trials []Trial
-	for c := range r.Columns {
-		for i := range r.Suite.Rows {
-			for repeat := range r.Suite.Rows[i].Repeats {
-				t, err := r.trial(ctx, &r.Columns[c], i, repeat)
-				if err != nil {
-					return Estimate{}, err
-				}
-				if !r.Columns[c].Empty && !r.dir.Has(t.Results) {
-					trials = append(trials, t)
-				}
-			}
-		}
-	}
-	return EstimateOf(trials, 0)
 }
 
 // runColumn makes the runs of all rows against one column.
@@ -315,11 +298,10 @@ func (r *SuiteRun) workload(ctx context.Context, row *Row) (string, error) {
 	if path, ok := r.workloads[key]; ok {
 		return path, nil
 	}
-	dir := filepath.Join(r.Dir, workloadsDir)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(r.made, 0o755); err != nil {
 		return "", err
 	}
-	path := filepath.Join(dir, row.Name+".parquet")
+	path := filepath.Join(r.made, row.Name+".parquet")
 	if err := r.Workload(ctx, row, r.Suite.Seed, path); err != nil {
 		return "", fmt.Errorf("workload: %w", err)
 	}
@@ -345,26 +327,47 @@ type PlannedRun struct {
 	Complete   bool   `json:"complete"` // and would not be made again
 }
 
-// Plan lists the runs in their order. Nothing is made.
-func (r *SuiteRun) Plan() ([]PlannedRun, error) {
-	var out []PlannedRun
+// Plan lists the runs in their order, and says how long those that are still to make take. Nothing is sent, and
+// workloads are made in a folder that is removed.
+func (r *SuiteRun) Plan(ctx context.Context) ([]PlannedRun, Estimate, error) {
 	there, err := Open(r.Dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
+		return nil, Estimate{}, err
 	}
-	for _, c := range r.Columns {
+	if r.made, err = os.MkdirTemp("", "reprise-plan-"); err != nil {
+		return nil, Estimate{}, err
+	}
+	defer os.RemoveAll(r.made)
+
+	r.dir, r.workloads = &Dir{Experiment: there}, map[workloadKey]string{}
+	return r.planned(ctx)
+}
+
+// planned is the plan of a directory that is open, and how long its runs at servers take. An engine's time is virtual.
+func (r *SuiteRun) planned(ctx context.Context) (all []PlannedRun, _ Estimate, err error) {
+	var missing []Trial
+	for c := range r.Columns {
+		column := &r.Columns[c]
 		for i := range r.Suite.Rows {
 			row := &r.Suite.Rows[i]
 			for repeat := range row.Repeats {
-				p := PlannedRun{Model: c.Name, Row: row.Name, Repeat: repeat + 1, Workload: row.Workload.String(),
-					Load: row.Load.String(), Dir: filepath.Join(r.Dir, c.Name, row.Name, row.repeatName(repeat))}
+				p := PlannedRun{Model: column.Name, Row: row.Name, Repeat: repeat + 1, Workload: row.Workload.String(),
+					Load: row.Load.String(), Dir: filepath.Join(r.Dir, column.Name, row.Name, row.repeatName(repeat))}
 				if row.Hypothesis != nil {
 					p.Hypothesis = row.Hypothesis.String()
 				}
-				p.Complete = there.Has(filepath.Join(p.Dir, resultsName))
-				out = append(out, p)
+				p.Complete = r.dir.Has(filepath.Join(p.Dir, resultsName))
+				if all = append(all, p); p.Complete || column.Empty {
+					continue
+				}
+				t, err := r.trial(ctx, column, i, repeat)
+				if err != nil {
+					return nil, Estimate{}, err
+				}
+				missing = append(missing, t)
 			}
 		}
 	}
-	return out, nil
+	e, err := EstimateOf(missing, 0)
+	return all, e, err
 }

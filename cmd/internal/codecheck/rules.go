@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"fmt"
 	"go/ast"
-	"go/doc/comment"
 	"go/parser"
 	"go/token"
 	"os"
@@ -25,7 +24,7 @@ func (f fault) String() string { return f.where + ": " + f.what }
 // check applies all rules. An error means that a rule could not be applied.
 func (m *module) check() ([]fault, error) {
 	var all []fault
-	for _, rule := range []func() ([]fault, error){m.conflictMarkers, m.numberedLists, m.listedCommands, m.lineBudgets,
+	for _, rule := range []func() ([]fault, error){m.conflictMarkers, m.listedCommands, m.lineBudgets,
 		m.deadCode, m.unusedExports, m.listedFiles, m.caughtPanics, m.longFunctions,
 		m.namedThings, m.taggedFiles} {
 		faults, err := rule()
@@ -70,39 +69,6 @@ func markerLines(data []byte) []int {
 		}
 	}
 	return at
-}
-
-// numberedLists finds package comments whose numbered lists do not count 1, 2, 3:
-// two lists that a merge put inside each other read like that.
-func (m *module) numberedLists() ([]fault, error) {
-	var faults []fault
-	for _, f := range m.files {
-		if f.ast.Doc == nil {
-			continue
-		}
-		if what := listFault(f.ast.Doc.Text()); what != "" {
-			faults = append(faults, fault{m.position(f.ast.Doc.Pos()), "package comment: " + what})
-		}
-	}
-	return faults, nil
-}
-
-// listFault says where a comment's numbered lists do not ascend by one from 1, and
-// is empty where they do.
-func listFault(text string) string {
-	var p comment.Parser
-	for _, block := range p.Parse(text).Content {
-		list, ok := block.(*comment.List)
-		if !ok {
-			continue
-		}
-		for i, item := range list.Items {
-			if item.Number != "" && item.Number != strconv.Itoa(i+1) {
-				return fmt.Sprintf("item %s of a numbered list stands where %d is due", item.Number, i+1)
-			}
-		}
-	}
-	return ""
 }
 
 // listedCommands finds subcommands of a program that its package comment does not

@@ -23,17 +23,6 @@ func TestMarkerLines(t *testing.T) {
 	}
 }
 
-func TestListFault(t *testing.T) {
-	good := "Package x does this.\n\n  1. First, and\n     more of it.\n  2. Second.\n\nThen:\n\n  1. Again.\n"
-	if got := listFault(good); got != "" {
-		t.Errorf("a good list: %s", got)
-	}
-	merged := "Package x does this.\n\n  1. First.\n  2. Second.\n  1. First, as the other branch has it.\n  2. Second.\n"
-	if got := listFault(merged); got == "" {
-		t.Error("two lists inside each other go unnoticed")
-	}
-}
-
 func TestAddedCommands(t *testing.T) {
 	f, err := parser.ParseFile(token.NewFileSet(), "x.go", `package main
 func rootCommand() *cobra.Command {

@@ -34,6 +34,9 @@ func (s *replayServers) calibrate(cmd *cobra.Command,
 	if err != nil {
 		return nil, err
 	}
+	if f.raw != nil {
+		apis = verbatimAPIs(apis)
+	}
 	var model string
 	uncounted := map[string]bool{}
 	err = untilFree(cmd, func() error {
@@ -47,7 +50,7 @@ func (s *replayServers) calibrate(cmd *cobra.Command,
 				s.block, s.blockFrom = blockSize(cmd, f.serverBlock, s.survey)
 			}
 			if f.raw != nil {
-				return s.reachVerbatim(cmd.Context(), m.Words.Text[0])
+				return s.reachVerbatim(cmd.Context(), apis, m.Words.Text[0])
 			}
 			m.TakeModels(cmd, client.NamesOf(s.survey, model)...)
 			for _, api := range apis {
@@ -75,12 +78,8 @@ func (s *replayServers) calibrate(cmd *cobra.Command,
 		for _, api := range apis {
 			templates[api] = result.Template{} // no prompt is made to a length
 		}
-		to := "texts to completions and messages to chat"
-		if f.Target.API == result.APIChat {
-			to = "texts and messages to chat"
-		}
-		cli.Oncef(cmd, "endpoint: %s, model %s, prompts as in the source: %s",
-			strings.Join(endpoint.Endpoints(), ", "), model, to)
+		cli.Oncef(cmd, "endpoint: %s, model %s, prompts as in the source, sent to %s",
+			strings.Join(endpoint.Endpoints(), ", "), model, strings.Join(apis, " and "))
 		return templates, nil
 	}
 	for _, api := range apis {
@@ -111,13 +110,23 @@ func (s *replayServers) calibrate(cmd *cobra.Command,
 	return templates, f.compareTokenizers(cmd, endpoint, m, apis, uncounted)
 }
 
-// reachVerbatim asks for one token in each API that the source's own prompts may go to. It is an error where none of
-// them answers: then no request of the run would succeed, as with a key that is refused or a model that is unknown.
-func (s *replayServers) reachVerbatim(ctx context.Context, word string) (failed error) {
-	apis := []string{result.APICompletions, result.APIChat}
-	if s.flags.Target.API == result.APIChat {
-		apis = apis[1:] // completions are sent as messages
+// verbatimAPIs are the APIs that the source's own prompts go to, of those that their rows name: texts to completions
+// and messages to chat.
+func verbatimAPIs(apis []string) (sent []string) {
+	for _, api := range apis {
+		if api != result.APICompletions {
+			api = result.APIChat
+		}
+		if !slices.Contains(sent, api) {
+			sent = append(sent, api)
+		}
 	}
+	return sent
+}
+
+// reachVerbatim asks for one token in each API that the source's own prompts go to. It is an error where none of
+// them answers: then no request of the run would succeed, as with a key that is refused or a model that is unknown.
+func (s *replayServers) reachVerbatim(ctx context.Context, apis []string, word string) (failed error) {
 	reached := false
 	for _, api := range apis {
 		err := s.endpoint.Reach(ctx, api, word)
@@ -413,7 +422,7 @@ func (f *Replay) openServers(cmd *cobra.Command, w *trace.Trace, endpoint *clien
 	}
 	s.templates, err = s.calibrate(cmd, w)
 	if e, ok := errors.AsType[*client.SetupError](err); ok && e.Other != "" && !f.Target.APIGiven() &&
-		!f.Target.TokenIDs {
+		!f.Target.TokenIDs && (f.raw == nil || e.Other == result.APIChat) { // a text can be a message, and not the reverse
 		cli.WarnOncef(cmd, "endpoint: it has no %s API, so requests go to %s (--api %s)", e.API, e.Other, e.Other)
 		f.Target.API = e.Other
 		endpoint.UseAPI(e.Other)
