@@ -16,6 +16,7 @@ type dialect struct {
 	noRunning   bool // without its continuous_usage_stats
 	unforced    bool // without min_tokens and ignore_eos
 	completions bool // max_completion_tokens in place of max_tokens
+	longer      bool // probes ask for 16 tokens
 }
 
 // An adaptation is what is done about a field that a server refuses.
@@ -28,6 +29,12 @@ type adaptation struct {
 
 // adaptations are tried in this order where a refusal names none of them.
 var adaptations = []adaptation{
+	{
+		"requests before the run ask for 16 tokens in place of 1",
+		[]string{"minimum value", "must be at least", "must be greater than", "Expected a value >"},
+		func(_ *HTTP, api string) bool { return api != result.APIEmbeddings },
+		func(d *dialect) *bool { return &d.longer },
+	},
 	{
 		"max_completion_tokens is sent in place of max_tokens", []string{"max_completion_tokens", "max_tokens"},
 		func(_ *HTTP, api string) bool { return api == result.APIChat },
@@ -64,10 +71,32 @@ func (h *HTTP) dialectOf(api string) *dialect {
 	return d
 }
 
-// refusesFields says whether a status can mean that a server refuses a field.
-func refusesFields(r *result.Result) bool {
-	return r.HTTPStatus != nil &&
-		(*r.HTTPStatus == http.StatusBadRequest || *r.HTTPStatus == http.StatusUnprocessableEntity)
+// refusesFields says whether a server may refuse a field: by its status, or by one of failure with words that
+// name a field.
+func refusesFields(r *result.Result, said string) bool {
+	if r.HTTPStatus == nil {
+		return false
+	}
+	switch *r.HTTPStatus {
+	case http.StatusBadRequest, http.StatusUnprocessableEntity:
+		return true
+	case http.StatusInternalServerError, http.StatusNotImplemented:
+		return slices.ContainsFunc(adaptations, func(a adaptation) bool { return a.isNamed(said) })
+	}
+	return false
+}
+
+// isNamed says whether a server's words are about a field.
+func (a *adaptation) isNamed(said string) bool {
+	return slices.ContainsFunc(a.names, func(name string) bool { return strings.Contains(said, name) })
+}
+
+// fewest is how many tokens a probe asks for.
+func (h *HTTP) fewest(api string) int {
+	if d := h.dialects[api]; d != nil && d.longer {
+		return 16
+	}
+	return 1
 }
 
 // probe sends a request as those of the run are sent. Where the server refuses a field that a
@@ -80,13 +109,13 @@ func (h *HTTP) probe(target int, api string,
 	if t := &h.targets[target]; err == nil && notThere(&r) && !t.given && h.setRoot(t, t.otherRoot()) {
 		again, words, err := send()
 		switch {
-		case err == nil && (answered(&again) || refusesFields(&again)):
+		case err == nil && (answered(&again) || refusesFields(&again, words)):
 			r, said = again, words
 		case !h.setRoot(t, t.first) || err != nil:
 			return again, words, err
 		}
 	}
-	if err != nil || answered(&r) || !refusesFields(&r) {
+	if err != nil || answered(&r) || !refusesFields(&r, said) {
 		return r, said, err
 	}
 	before := *h.dialectOf(api)
@@ -94,8 +123,7 @@ func (h *HTTP) probe(target int, api string,
 	var others []adaptation
 	for range adaptations {
 		i := slices.IndexFunc(adaptations, func(a adaptation) bool {
-			return a.suits(h, api) && !*a.applied(h.dialectOf(api)) &&
-				slices.ContainsFunc(a.names, func(name string) bool { return strings.Contains(said, name) })
+			return a.suits(h, api) && !*a.applied(h.dialectOf(api)) && a.isNamed(said)
 		})
 		if i < 0 {
 			break
@@ -107,14 +135,14 @@ func (h *HTTP) probe(target int, api string,
 			return again, words, err
 		case answered(&again):
 			return again, "", nil
-		case !refusesFields(&again) || words == said:
+		case !refusesFields(&again, words) || words == said:
 			*h.dialectOf(api) = before // it did not help
 			return r, said, nil
 		}
 		r, said = again, words
 	}
 	named := *h.dialectOf(api)
-	for _, a := range adaptations {
+	for _, a := range adaptations[1:] { // few servers refuse one token, and say so
 		if a.suits(h, api) && !*a.applied(&named) {
 			others = append(others, a)
 		}

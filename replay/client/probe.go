@@ -192,12 +192,12 @@ const (
 	resetPause = 250 * time.Millisecond
 )
 
-// sendProbe sends a request, for one token where it does not say for how many, which is
+// sendProbe sends a request, for [HTTP.fewest] tokens where it does not say for more, which is
 // none of the run: what is odd about the answer does not count. It has the fields of the
 // run's, which force its length where those do.
 func (h *HTTP) sendProbe(ctx context.Context, c *httpCall, req *openai.Request) (r result.Result, err error) {
-	if one := 1; req.MaxTokens == nil {
-		req.MaxTokens = &one
+	if fewest := h.fewest(c.api); req.MaxTokens == nil || *req.MaxTokens < fewest {
+		req.MaxTokens = &fewest
 	}
 	if h.opt.ForceOutput {
 		req.MinTokens, req.IgnoreEOS = req.MaxTokens, true

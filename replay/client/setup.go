@@ -129,8 +129,8 @@ func labels(models []string) []string {
 
 // smallest is the body of a request for one token, without a stream.
 func (h *HTTP) smallest(api string) []byte {
-	one, word := 1, []byte("a")
-	r := &openai.Request{Model: h.model, MaxTokens: &one, Extra: h.opt.Extra}
+	fewest, word := h.fewest(api), []byte("a")
+	r := &openai.Request{Model: h.model, MaxTokens: &fewest, Extra: h.opt.Extra}
 	h.adapt(api, r)
 	switch api {
 	case result.APIChat:

@@ -18,6 +18,7 @@ type chunkView struct {
 	err        []byte       // the value of error, or the whole chunk if it is an error; nil without one
 	hasContent bool         // some choice generated something
 	progress   bool         // it says how far the prompt has been read, as llama-server does
+	stray      bool         // it is an object of no API, such as {"code":500,"message":…}
 	event      eventView
 }
 
@@ -32,6 +33,8 @@ type choiceView struct {
 	arguments jsonString // a piece of a tool call's arguments, without the list around it
 	content   bool       // something but reasoning was generated
 	opaque    bool       // of which the text is not known
+	whole     bool       // it is a message, which has all that came before again
+	usage     []byte     // Moonshot's usage, as JSON text
 	err       []byte     // the value of error, nil without one
 }
 
@@ -44,7 +47,7 @@ func (v *chunkView) read(data []byte) bool {
 		return false
 	}
 	c.i++
-	isError := false
+	isError, known := false, false
 	for first := true; c.more('}', first); first = false {
 		switch string(c.key()) {
 		case "id":
@@ -71,7 +74,7 @@ func (v *chunkView) read(data []byte) bool {
 		case "data":
 			v.event.data = c.value()
 		case "choices":
-			if !c.open('[') {
+			if known = true; !c.open('[') {
 				continue
 			}
 			for first := true; c.more(']', first); first = false {
@@ -82,9 +85,18 @@ func (v *chunkView) read(data []byte) bool {
 				if v.err == nil {
 					v.err = choice.err
 				}
+				if choice.usage != nil {
+					v.readUsage(&cursor{b: choice.usage})
+				}
 			}
 		case "usage":
 			v.readUsage(&c)
+		case "x_groq": // with the usage, or an error
+			raw := c.value()
+			v.readUsage(&cursor{b: (&cursor{b: raw}).member("usage")})
+			if fault := (&cursor{b: raw}).member("error"); !isEmpty(fault) {
+				v.err = fault
+			}
 		case "prompt_progress":
 			v.progress = !isEmpty(c.value())
 		case "error":
@@ -103,6 +115,8 @@ func (v *chunkView) read(data []byte) bool {
 		return false
 	}
 	v.readEvent(data)
+	e := &v.event
+	v.stray = !known && !v.hasUsage && !v.progress && !e.whole && !e.list && len(e.kind) == 0 && !isEmpty(data)
 	return true
 }
 
@@ -126,22 +140,21 @@ func (v *choiceView) read(c *cursor) {
 		switch string(c.key()) {
 		case "index":
 			v.index, _ = c.count()
-		case "delta", "message": // message: a whole answer, from a request without stream
+		case "delta":
 			v.readDelta(c)
+		case "message": // a whole answer, of a request without stream or at the end of one with it
+			v.whole = c.peek() == '{'
+			v.readDelta(c)
+		case "usage":
+			v.usage = c.value()
 		case "text":
 			v.readText(c, 0)
 		case "token_ids":
-			if raw := c.value(); !isEmpty(raw) {
-				v.ids = raw
-			}
+			v.ids = c.something()
 		case "finish_reason":
-			if raw := c.value(); !isEmpty(raw) {
-				v.finish = raw
-			}
+			v.finish = c.something()
 		case "error": // OpenRouter's, beside finish_reason "error"
-			if raw := c.value(); !isEmpty(raw) {
-				v.err = raw
-			}
+			v.err = c.something()
 		default:
 			c.skip()
 		}
@@ -159,19 +172,43 @@ func (v *choiceView) readDelta(c *cursor) {
 			v.readText(c, 0)
 		case "function_call": // of the API before tools
 			v.readFunctionCall(c)
-		case "audio":
+		case "audio", "images":
 			v.takeOpaque(c.value())
+		case "reasoning_details", "thinking_blocks": // beside the reasoning, or in its place
+			v.readThoughts(c)
 		case "reasoning_content", "reasoning", "thinking":
 			// vLLM sends the first two during a renaming, with the same text
 			if s, ok := c.optionalString(); ok && len(s.raw) > 0 {
 				v.reasoning = s
 			}
 		case "tool_calls":
-			if raw := c.value(); !isEmpty(raw) {
-				v.tools, v.content = raw, true
-			}
+			v.tools = c.something()
+			v.content = v.content || v.tools != nil
 		default:
 			c.skip()
+		}
+	}
+}
+
+// readThoughts takes reasoning from a list of blocks, such as those of OpenRouter and MiniMax. An
+// encrypted block has none.
+func (v *choiceView) readThoughts(c *cursor) {
+	if !c.open('[') {
+		return
+	}
+	for first := true; c.more(']', first); first = false {
+		if !c.open('{') {
+			continue
+		}
+		for first := true; c.more('}', first); first = false {
+			switch string(c.key()) {
+			case "text", "thinking", "summary":
+				if s, ok := c.optionalString(); ok && len(v.reasoning.raw) == 0 {
+					v.reasoning = s
+				}
+			default:
+				c.skip()
+			}
 		}
 	}
 }
@@ -347,19 +384,11 @@ func (v *chunkView) readEvent(data []byte) {
 			piece.arguments, piece.content, e.calls = s, true, true
 		}
 		v.choices, v.hasContent = append(v.choices, piece), true
-	case ends(e.kind):
-		e.ends = true
+	case ends(e.kind), e.response != nil:
+		e.ends = ends(e.kind)
 		v.readResponse(e.response)
 		if v.err == nil && (string(e.kind) == "response.failed" || string(e.kind) == "response.cancelled") {
 			v.err = data
-		}
-	case e.response != nil:
-		c := cursor{b: e.response}
-		if !c.open('{') {
-			return
-		}
-		for first := true; c.more('}', first); first = false {
-			v.readName(&c, c.key())
 		}
 	}
 }
@@ -390,22 +419,11 @@ func (v *chunkView) readResponse(response []byte) {
 		case "status":
 			status, _ = c.optionalString()
 		case "incomplete_details":
-			if !c.open('{') {
-				continue
-			}
-			for first := true; c.more('}', first); first = false {
-				if string(c.key()) == "reason" {
-					reason, _ = c.optionalString()
-				} else {
-					c.skip()
-				}
-			}
+			reason, _ = (&cursor{b: c.member("reason")}).optionalString()
 		case "usage":
 			v.readUsage(&c)
 		case "error":
-			if raw := c.value(); !isEmpty(raw) {
-				v.err = raw
-			}
+			v.err = c.something()
 		case "output":
 			if raw := c.value(); v.event.whole {
 				last.takeOpaque(raw)

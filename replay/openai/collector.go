@@ -50,6 +50,7 @@ type Collector struct {
 	ended    int           // last events of the Responses API, which has no [DONE]
 	whole    bool          // the answer came as a body, see AddBody
 	embedded bool          // the answer is an embedding
+	stray    *StreamError  // the last event that is none of any API, after which no finish reason came
 	useful   int           // events that are no keep-alive in disguise, and the first one
 }
 
@@ -196,6 +197,8 @@ func (c *Collector) settleEnding(generated bool, err error) {
 	switch kind := a.Failure(); {
 	case kind == KindIncomplete && err != nil && err != io.EOF:
 		o.Err = &StreamError{Kind: ClassifyError(err)}
+	case c.stray != nil && o.DoneMarkers > 0:
+		o.Err = c.stray
 	case kind != "":
 		o.Err = &StreamError{Kind: kind}
 	}
@@ -268,13 +271,18 @@ func (c *Collector) event(at time.Duration) {
 // fail notes an error inside the stream; the first one counts.
 func (c *Collector) fail(body []byte) {
 	if c.out.Err == nil {
-		c.out.Err = &StreamError{Kind: KindStream}
-		if saysTooLong(body) {
-			c.out.Err.Kind = KindTooLong
-		}
-		c.out.Err.describe(body)
-		c.out.Err.Said = Said(body)
+		c.out.Err = streamError(body)
 	}
+}
+
+// streamError is the error that stands in a stream.
+func streamError(body []byte) *StreamError {
+	e := &StreamError{Kind: KindStream, Said: Said(body)}
+	if saysTooLong(body) {
+		e.Kind = KindTooLong
+	}
+	e.describe(body)
+	return e
 }
 
 // addChunk reads a data event and adds what it says to the outcome.
@@ -286,6 +294,9 @@ func (c *Collector) addChunk(data []byte, at time.Duration, delay int32) {
 		return
 	}
 	c.event(at)
+	if (!sound || v.stray) && c.out.Finished == NoInstant {
+		c.stray = streamError(data)
+	}
 	if !sound {
 		c.out.Malformed++
 		return
@@ -303,6 +314,10 @@ func (c *Collector) addChunk(data []byte, at time.Duration, delay int32) {
 		c.out.Model = name(v.model)
 	}
 	for i := range v.choices {
+		if choice := &v.choices[i]; choice.whole && c.out.TokenEvents > 0 { // MiniMax's last chunk
+			*choice = choiceView{index: choice.index, finish: choice.finish}
+			v.hasContent = false
+		}
 		c.addChoice(&v.choices[i], at)
 	}
 	c.noteEnd(v, at)
@@ -331,7 +346,7 @@ func (c *Collector) addChoice(v *choiceView, at time.Duration) {
 		state.finished = state.finished || v.finish != nil
 	}
 	if v.finish != nil {
-		if c.out.Finished == NoInstant {
+		if c.stray = nil; c.out.Finished == NoInstant {
 			c.out.Finished = at
 		}
 		reason, known := finishReasons[string(v.finish)]
@@ -492,16 +507,7 @@ func (c *Collector) keepTools(calls []byte) {
 		return
 	}
 	for first := true; cur.more(']', first); first = false {
-		if !cur.open('{') {
-			continue
-		}
-		for first := true; cur.more('}', first); first = false {
-			if string(cur.key()) == "function" {
-				c.keepFunction(&cur)
-			} else {
-				cur.skip()
-			}
-		}
+		c.keepFunction(&cursor{b: cur.member("function")})
 	}
 }
 
@@ -588,6 +594,9 @@ func (c *Collector) usage() *Usage {
 	} else {
 		sum = c.choiceCounts()
 		c.watchOutput(&sum, &c.total)
+		if n, _ := c.total.Get(usage.Output); n == 0 && sum.Has(usage.Output) {
+			c.total.Set(usage.Total, 0) // a count of the prompt, before the answer
+		}
 		sum.Add(&c.total, false)
 	}
 	c.out.Counts = sum

@@ -138,6 +138,29 @@ func (c *cursor) value() []byte {
 	return c.b[start:c.i]
 }
 
+// something reads any value and returns its text, nil where it is null, false or holds nothing.
+func (c *cursor) something() []byte {
+	if raw := c.value(); !isEmpty(raw) {
+		return raw
+	}
+	return nil
+}
+
+// member passes over an object, and returns the text of one of its members; nil without it.
+func (c *cursor) member(name string) (raw []byte) {
+	if !c.open('{') {
+		return nil
+	}
+	for first := true; c.more('}', first); first = false {
+		if string(c.key()) == name {
+			raw = c.value()
+		} else {
+			c.skip()
+		}
+	}
+	return raw
+}
+
 // skip passes over any value.
 func (c *cursor) skip() {
 	switch ch := c.peek(); {

@@ -40,7 +40,7 @@ const (
 	// HTTP 200 and an answer that goes on beyond anything that was asked for, see [Bound]
 	KindOverlong   = "overlong"
 	KindIncomplete = ending.Incomplete // the stream ended in good order, but before [DONE] or a finish reason
-	KindAborted    = ending.GaveUp     // the server gave the answer up: its finish reason is abort, timeout or the like
+	KindAborted    = ending.GaveUp     // the server gave the answer up: its finish reason is abort, or HTTP 499
 	KindEmpty      = ending.Empty      // the answer ended in good order, without a token
 	KindReset      = "reset"           // the connection broke while the answer was awaited or read
 	KindCancelled  = "cancelled"       // we gave up: the run ended or the row was to be cut off
@@ -94,11 +94,14 @@ func classifyHTTP(status int, body []byte) string {
 	case http.StatusRequestTimeout:
 		return KindTimeout
 	case http.StatusRequestEntityTooLarge:
+		if bytes.Contains(body, []byte("rate_limit")) { // Groq, of tokens in a minute
+			return KindRateLimited
+		}
 		return KindTooLong
 	case http.StatusTooManyRequests:
 		return KindRateLimited
-	case 499: // nginx: the client closed the connection
-		return KindCancelled
+	case 499: // nginx: a client closed its connection, which is not ours, since we read this
+		return KindAborted
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout, 529:
 		return KindUnavailable
 	case http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusInternalServerError:
@@ -130,6 +133,8 @@ var lengthPhrases = [][]byte{
 	[]byte("context size"),
 	[]byte("context window"), []byte("maximum model length"), []byte("max_model_len"), []byte("max_seq_len"),
 	[]byte("too many tokens"), []byte("prompt is too long"), []byte("input is too long"), []byte("prompt length"),
+	// Gemini, TGI, Anthropic, DashScope
+	[]byte("input token count"), []byte("`inputs` tokens"), []byte("context limit"), []byte("range of input length"),
 }
 
 // ClassifyError returns the class of an error met while connecting, sending or reading;

@@ -131,18 +131,7 @@ func (v *chunkView) readMessageEvent() {
 		v.readMessage(e.message)
 	case EventMessageDelta:
 		v.ofMessage, v.hasUsage = v.hasUsage, false
-		if !c.open('{') {
-			return
-		}
-		last := choiceView{}
-		for first := true; c.more('}', first); first = false {
-			if string(c.key()) != "stop_reason" {
-				c.skip()
-			} else if raw := c.value(); !isEmpty(raw) {
-				last.finish = raw
-			}
-		}
-		v.choices = append(v.choices, last)
+		v.choices = append(v.choices, choiceView{finish: (&cursor{b: c.member("stop_reason")}).something()})
 	case EventMessageStop:
 		e.ends = true
 	case EventBlockStart:
@@ -194,9 +183,7 @@ func (v *chunkView) readMessage(message []byte) {
 			v.readUsage(c)
 			v.ofMessage, v.hasUsage = v.hasUsage, false
 		case "stop_reason":
-			if raw := c.value(); !isEmpty(raw) {
-				last.finish = raw
-			}
+			last.finish = c.something()
 		case "content":
 			last.takeOpaque(c.value())
 		default:

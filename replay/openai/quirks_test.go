@@ -334,6 +334,16 @@ var quirks = []struct {
 		want:  "event@1 token@3 last@3 done@5 tokens=1 events=4 marks=1 choices=1 usage=5/0/0",
 	},
 	{
+		name:  "the prompt's count first, the output's on the last choice",
+		reads: []string{`data: {"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":0,"total_tokens":5}}` + "\n\n", tokA, `data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":5,"completion_tokens":1,"total_tokens":6}}` + "\n\n", done},
+		want:  "event@1 token@2 last@2 finished@3 done@4 tokens=1 events=3 marks=1 choices=1 usage=5/1/6 stop",
+	},
+	{
+		name:  "a last chunk that has the whole message again (MiniMax)",
+		reads: []string{tokA, tokB, `data: {"choices":[{"index":0,"message":{"role":"assistant","content":"a b"},"finish_reason":"stop"}]}` + "\n\n", done},
+		want:  "event@1 token@1 last@2 finished@3 done@4 gaps 1 tokens=2 events=3 marks=1 choices=1 stop",
+	},
+	{
 		name:  "names with escapes",
 		reads: []string{`data: {"ch\u006fices":[{"delta":{"c\u006fntent":"a"},"finish_r\u0065ason":"stop"}]}` + "\n\n", done},
 		want:  "event@1 token@1 last@1 finished@1 done@2 tokens=1 events=1 marks=1 choices=1 stop",

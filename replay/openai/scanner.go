@@ -55,8 +55,10 @@ func IsPing(ev Event) bool { return string(ev.Name) == pingEvent }
 //
 // It departs from the standard where servers do, so that nothing that was sent goes
 // unseen: an event with an empty data line is delivered; one that the stream's end
-// leaves without its blank line is delivered; and a field named error, which
-// llama-server used before September 2025, becomes an event of that name.
+// leaves without its blank line is delivered, and so is one named error without data, as
+// Dynamo sends it; a field named error, which llama-server used before September 2025, becomes
+// an event of that name; and a line of JSON behind the first event is data, which servers that
+// fail write without its name.
 //
 // A Scanner does not allocate for an event once its buffers have grown. It is for one
 // goroutine.
@@ -83,6 +85,7 @@ type Scanner struct {
 	name, data []byte
 	hasData    bool
 	delivered  bool // name and data belong to an event that was handed out
+	told       bool // some event was handed out
 }
 
 // A timedReader knows when the bytes of its last Read, or its error, were taken from the
@@ -141,7 +144,7 @@ func (s *Scanner) Scan() (Event, error) {
 			s.fill()
 			continue
 		case !ok && s.r == s.w:
-			if s.hasData {
+			if s.isEvent() {
 				return s.deliver(), nil
 			}
 			return Event{At: s.errAt}, s.err
@@ -153,7 +156,7 @@ func (s *Scanner) Scan() (Event, error) {
 			line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
 		}
 		switch {
-		case len(line) == 0 && s.hasData:
+		case len(line) == 0 && s.isEvent():
 			return s.deliver(), nil
 		case len(line) == 0:
 			s.clear()
@@ -165,8 +168,11 @@ func (s *Scanner) Scan() (Event, error) {
 	}
 }
 
+// isEvent reports whether what was read so far is an event.
+func (s *Scanner) isEvent() bool { return s.hasData || string(s.name) == "error" }
+
 func (s *Scanner) deliver() Event {
-	s.delivered = true
+	s.delivered, s.told = true, true
 	delay := s.delay
 	if left := s.w - s.r; left > 1 || left == 1 && !s.skipLF {
 		delay = -delay
@@ -194,6 +200,10 @@ func (s *Scanner) field(line []byte) {
 	case "error":
 		s.name = append(s.name[:0], "error"...)
 		s.addData(value)
+	default:
+		if s.told && line[0] == '{' {
+			s.addData(line)
+		}
 	}
 }
 

@@ -71,6 +71,9 @@ var scannerRows = []struct {
 	{"event field", "event: ping\ndata: a\n\ndata: b\n\n", []string{"ping|a", "|b"}},
 	{"event without data", "event: ping\n\ndata: b\n\n", []string{"|b"}},
 	{"id and retry mean nothing", "id: 7\nretry: 10\ndata: a\n\n", []string{"|a"}},
+	{"event named error without data", "data: a\n\nevent: error\n: it broke\n\ndata: b\n\n", []string{"|a", "# it broke", "error|", "|b"}},
+	{"event named error at the end", "event: error\n", []string{"error|"}},
+	{"JSON without its name, behind an event", "data: a\n\n{\"error\":1}\n\ndata: b\n\n", []string{"|a", "|{\"error\":1}", "|b"}},
 	{"unknown field", "{\"error\":1}\ndat: a\n\n", nil},
 	{"error field", "error: {}\n\ndata: b\n\n", []string{"error|{}", "|b"}},
 	{"byte order mark", "\xef\xbb\xbfdata: a\n\n", []string{"|a"}},
@@ -253,13 +256,17 @@ const typical = `data: {"id":"chatcmpl-8f5a3d0f6e0b4c1c9d6e2a7b5c4d3e2f","object
 // reference reads a stream whose line ends are line feeds, the obvious way.
 func reference(wire string) (data []string) {
 	var lines []string
-	has := false
+	has, isError := false, false
 	for _, line := range append(strings.Split(strings.TrimPrefix(wire, "\ufeff"), "\n"), "") {
 		field, value, _ := strings.Cut(line, ":")
 		switch {
-		case line == "" && has:
+		case line == "" && (has || isError):
 			data = append(data, strings.Join(lines, "\n"))
-			lines, has = nil, false
+			lines, has, isError = nil, false, false
+		case field == "event":
+			isError = strings.TrimPrefix(value, " ") == "error"
+		case len(data) > 0 && strings.HasPrefix(line, "{"):
+			lines, has = append(lines, line), true
 		case field == "data" || field == "error":
 			lines, has = append(lines, strings.TrimPrefix(value, " ")), true
 		}

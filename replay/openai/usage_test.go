@@ -13,10 +13,12 @@ import (
 func TestUsageDialects(t *testing.T) {
 	for _, d := range usagetest.Dialects() {
 		for form, body := range map[string]string{
-			"a chunk at the end":   tokA + finish + `data: {"id":"c1","choices":[],"usage":` + d.Usage + "}\n\n" + done,
-			"on the last choice":   tokA + `data: {"id":"c1","choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":` + d.Usage + "}\n\n" + done,
-			"behind a placeholder": tokA + `data: {"id":"c1","choices":[],"usage":{"prompt_tokens":0,"completion_tokens":0,"total_tokens":0}}` + "\n\n" + finish + `data: {"choices":[],"usage":` + d.Usage + "}\n\n" + done,
-			"a response":           `data: {"type":"response.completed","response":{"status":"completed","usage":` + d.Usage + "}}\n\n",
+			"a chunk at the end":     tokA + finish + `data: {"id":"c1","choices":[],"usage":` + d.Usage + "}\n\n" + done,
+			"on the last choice":     tokA + `data: {"id":"c1","choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":` + d.Usage + "}\n\n" + done,
+			"behind a placeholder":   tokA + `data: {"id":"c1","choices":[],"usage":{"prompt_tokens":0,"completion_tokens":0,"total_tokens":0}}` + "\n\n" + finish + `data: {"choices":[],"usage":` + d.Usage + "}\n\n" + done,
+			"within the last choice": tokA + `data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop","usage":` + d.Usage + "}]}\n\n" + done,
+			"as Groq's":              tokA + `data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"x_groq":{"usage":` + d.Usage + "}}\n\n" + done,
+			"a response":             `data: {"type":"response.completed","response":{"status":"completed","usage":` + d.Usage + "}}\n\n",
 		} {
 			s, c := NewScanner(bytes.NewReader([]byte(body)), noClock, 0), NewCollector(0)
 			u := collect(s, c).Usage

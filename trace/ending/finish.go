@@ -80,6 +80,10 @@ func Finish(word string) string {
 	if finish, ok := finishOf[word]; ok {
 		return finish
 	}
+	if slices.ContainsFunc(strings.FieldsFunc(word, func(r rune) bool { return r == '_' || r == ':' }),
+		func(part string) bool { return finishOf[part] == Error }) {
+		return Error // engine_error, error: …
+	}
 	return Other
 }
 

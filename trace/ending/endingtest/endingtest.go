@@ -52,6 +52,16 @@ func Cases() (all []Case) {
 			Case{api, "an error of the kind of SGLang",
 				d.start + data(`{"object":"error","message":"the secret","code":500}`), "", ending.InStream, 0},
 		)
+		for name, stray := range strays {
+			if d.done != "" && api != Messages {
+				all = append(all, Case{api, name + ", and the end mark", d.start + d.pieces["text"] + stray + d.done, "",
+					ending.InStream, 1},
+					Case{api, name + " in its place", d.start + stray + d.done, "", ending.InStream, 0})
+			}
+			answered := d.whole(api, name+" before the end", []string{stray, d.pieces["text"]}, d.end("stop"))
+			answered.Tokens = 1
+			all = append(all, answered)
+		}
 		if d.inChoice != "" {
 			all = append(all, Case{api, "an error inside the choice", d.start + d.pieces["text"] + d.inChoice + d.done,
 				"", ending.InStream, 1})
@@ -60,10 +70,23 @@ func Cases() (all []Case) {
 	return all
 }
 
-// words are finish reasons in the words of a chat, beside "filtered".
-var words = []string{"stop", "length", "abort", "error", "timeout"}
+// strays are events that are none of any API: errors where no finish reason follows.
+var strays = map[string]string{
+	"a code and a message":  data(`{"code":500,"message":"the secret"}`),
+	"a detail":              data(`{"detail":"the secret"}`),
+	"an exception":          data(`{"modelStreamErrorException":{"message":"the secret"}}`),
+	"a list of errors":      data(`{"success":false,"errors":[{"code":5006,"message":"the secret"}]}`),
+	"an error in a list":    data(`[{"error":{"code":503,"message":"the secret"}}]`),
+	"a text":                data(`error: the secret`),
+	"a text in JSON":        data(`"the secret"`),
+	"a message of no reply": data(`{"status":"failed","msg":"the secret"}`),
+}
 
-var kinds = map[string]string{"abort": ending.GaveUp, "timeout": ending.GaveUp, "error": ending.InStream}
+// words are finish reasons in the words of a chat, beside "filtered".
+var words = []string{"stop", "length", "abort", "error", "timeout", "engine_error"}
+
+var kinds = map[string]string{"abort": ending.GaveUp, "timeout": ending.GaveUp, "error": ending.InStream,
+	"engine_error": ending.InStream}
 
 // A dialect is how an API says things.
 type dialect struct {
@@ -113,6 +136,14 @@ var dialects = map[string]dialect{
 				`{"object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":" a"}}]}`),
 			"a refusal": data(
 				`{"object":"chat.completion.chunk","choices":[{"index":0,"delta":{"refusal":" no"}}]}`),
+			"reasoning in details": data(
+				`{"object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"","reasoning_details":[{"type":"reasoning.text","index":0,"text":" hm"}]}}]}`),
+			"a summary of reasoning": data(
+				`{"object":"chat.completion.chunk","choices":[{"index":0,"delta":{"reasoning_details":[{"type":"reasoning.summary","summary":" hm"}]}}]}`),
+			"reasoning in blocks": data(
+				`{"object":"chat.completion.chunk","choices":[{"index":0,"delta":{"thinking_blocks":[{"type":"thinking","thinking":" hm"}]}}]}`),
+			"an image": data(
+				`{"object":"chat.completion.chunk","choices":[{"index":0,"delta":{"images":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AA"}}]}}]}`),
 			"reasoning": data(
 				`{"object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":null,"reasoning_content":" hm"}}]}`),
 			"reasoning under its new name": data(
@@ -169,7 +200,7 @@ var dialects = map[string]dialect{
 		},
 		end: func(finish string) string {
 			kind := map[string]string{"length": "incomplete", "abort": "cancelled", "timeout": "cancelled",
-				"error": "failed"}[finish]
+				"error": "failed", "engine_error": "failed"}[finish]
 			if kind == "" {
 				kind = "completed"
 			}
@@ -218,7 +249,7 @@ func responseBody(finish string) string {
 	switch finish {
 	case "length":
 		status, more = "incomplete", `"incomplete_details":{"reason":"max_output_tokens"},`
-	case "error":
+	case "error", "engine_error":
 		status, more = "failed", `"error":{"code":"server_error","message":"the secret"},`
 	case "abort", "timeout":
 		status = "cancelled"
