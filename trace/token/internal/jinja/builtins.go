@@ -47,6 +47,7 @@ func (c *invocation) fill(d *Dict) {
 	switch from := c.arg(0, "").(type) {
 	case undefined:
 	case *Dict:
+		d.whole = from.whole
 		for _, k := range from.keys {
 			d.Set(k, from.values[k])
 		}
@@ -90,8 +91,7 @@ func methodOf(v any, name string) any {
 			})
 		case "get":
 			return builtin(func(c *invocation) any {
-				k, _ := c.arg(0, "").(string)
-				if found, ok := v.Get(k); ok {
+				if found, ok := v.find(c.arg(0, "")); ok {
 					return found
 				}
 				if len(c.args) > 1 {
@@ -108,8 +108,8 @@ func methodOf(v any, name string) any {
 func (c *invocation) items(d *Dict) *List {
 	c.r.grow(c.line, 64*d.Len())
 	list := &List{}
-	for _, k := range d.keys {
-		list.Items = append(list.Items, NewList(k, d.values[k]))
+	for i, k := range d.keys {
+		list.Items = append(list.Items, NewList(d.key(i), d.values[k]))
 	}
 	return list
 }
@@ -138,19 +138,26 @@ var methods = map[string]func(s string, c *invocation) any{
 		}
 		return list
 	},
-	"find": func(s string, c *invocation) any {
-		i := strings.Index(s, c.text(0, "", ""))
-		if i > 0 {
-			i = runes(s[:i])
-		}
-		return int64(i)
-	},
+	"find":  func(s string, c *invocation) any { return place(s, c, strings.Index) },
+	"rfind": func(s string, c *invocation) any { return place(s, c, strings.LastIndex) },
 	"count": func(s string, c *invocation) any { return int64(strings.Count(s, c.text(0, "", ""))) },
 	"join":  func(s string, c *invocation) any { return c.join(c.arg(0, ""), s) },
 	"isdigit": func(s string, _ *invocation) any {
 		return s != "" && strings.Trim(s, "0123456789") == ""
 	},
 	"isspace": func(s string, _ *invocation) any { return s != "" && strings.TrimFunc(s, IsSpace) == "" },
+}
+
+// place is where a text stands in another, in characters; -1 where it does not.
+func place(s string, c *invocation, of func(s, t string) int) any {
+	if len(c.args) > 1 {
+		c.fail("a search of a part takes no place here")
+	}
+	i := of(s, c.text(0, "", ""))
+	if i > 0 {
+		i = runes(s[:i])
+	}
+	return int64(i)
 }
 
 // affix tries one affix, or each of a list.

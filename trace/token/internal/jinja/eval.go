@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -145,7 +146,7 @@ func (r *run) attribute(v any, name string, line int) any {
 		return m
 	}
 	if d, ok := v.(*Dict); ok {
-		if found, ok := d.Get(name); ok {
+		if found, ok := d.find(name); ok {
 			return found
 		}
 	}
@@ -158,10 +159,8 @@ func (r *run) item(v, key any, line int) any {
 	case undefined:
 		fail(line, "an item of something that is undefined")
 	case *Dict:
-		if k, ok := key.(string); ok {
-			if found, ok := v.Get(k); ok {
-				return found
-			}
+		if found, ok := v.find(key); ok {
+			return found
 		}
 	case *List:
 		if i, ok := key.(int64); ok {
@@ -322,11 +321,17 @@ func (x *listOf) eval(r *run, s *scope) any {
 func (x *dictOf) eval(r *run, s *scope) any {
 	d := NewDict()
 	for i, e := range x.keys {
-		key, ok := r.eval(e, s).(string)
-		if !ok {
-			fail(x.line, "a key that is not a string")
+		key := r.eval(e, s)
+		name, isText := key.(string)
+		n, isWhole := key.(int64)
+		if isWhole {
+			name = strconv.FormatInt(n, 10)
 		}
-		d.Set(key, r.eval(x.values[i], s))
+		if !isText && !isWhole || i > 0 && d.whole != isWhole {
+			fail(x.line, "keys that are neither all strings nor all integers")
+		}
+		d.whole = isWhole
+		d.Set(name, r.eval(x.values[i], s))
 	}
 	return d
 }
@@ -481,9 +486,8 @@ func (r *run) contains(v, x any, line int) bool {
 		r.spend(line, len(v)/64)
 		return strings.Contains(v, t)
 	case *Dict:
-		k, ok := x.(string)
-		_, found := v.Get(k)
-		return ok && found
+		_, found := v.find(x)
+		return found
 	case *List:
 		r.spend(line, len(v.Items)/4)
 		return slices.ContainsFunc(v.Items, func(y any) bool { return r.equal(x, y, line, 0) })

@@ -2,6 +2,7 @@ package jinja
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,21 +27,8 @@ var tests = map[string]builtin{
 		_, ok := numeric(c.args[0])
 		return ok || isInteger(c.args[0])
 	},
-	"mapping": func(c *invocation) any { _, ok := c.args[0].(*Dict); return ok },
-	"iterable": func(c *invocation) any {
-		switch c.args[0].(type) {
-		case string, *List, *Dict, undefined:
-			return true
-		}
-		return false
-	},
-	"sequence": func(c *invocation) any {
-		switch c.args[0].(type) {
-		case string, *List, *Dict, undefined:
-			return true
-		}
-		return false
-	},
+	"mapping":  func(c *invocation) any { _, ok := c.args[0].(*Dict); return ok },
+	"iterable": hasItems, "sequence": hasItems,
 	"callable": func(c *invocation) any {
 		switch c.args[0].(type) {
 		case builtin, Func, *macro:
@@ -54,6 +42,16 @@ var tests = map[string]builtin{
 	"in":          func(c *invocation) any { return c.r.contains(c.arg(1, ""), c.args[0], c.line) },
 	"equalto":     comparing("=="), "eq": comparing("=="), "sameas": comparing("=="), "ne": comparing("!="),
 	"lt": comparing("<"), "le": comparing("<="), "gt": comparing(">"), "ge": comparing(">="),
+	"==": comparing("=="), "!=": comparing("!="), "<": comparing("<"), "<=": comparing("<="), ">": comparing(">"),
+	">=": comparing(">="), "lessthan": comparing("<"), "greaterthan": comparing(">"),
+}
+
+func hasItems(c *invocation) any {
+	switch c.args[0].(type) {
+	case string, *List, *Dict, undefined:
+		return true
+	}
+	return false
 }
 
 func comparing(op string) builtin {
@@ -219,12 +217,12 @@ func (c *invocation) path(v any, attribute string) any {
 	return v
 }
 
-// order compares two items of a list to be sorted. Texts are compared without case, as Jinja does.
-func (c *invocation) order(a, b any) int {
+// order compares two items of a list to be sorted. Texts are compared without case, unless it counts.
+func (c *invocation) order(a, b any, withCase bool) int {
 	s, ok := a.(string)
 	t, ok2 := b.(string)
 	if ok && ok2 {
-		if !truth(c.arg(2, "case_sensitive")) {
+		if !withCase {
 			s, t = strings.ToLower(s), strings.ToLower(t)
 		}
 		c.r.spend(c.line, len(s)/64+1)
@@ -249,7 +247,9 @@ func sorted(c *invocation) any {
 	if truth(c.arg(1, "reverse")) {
 		sign = -1
 	}
-	slices.SortStableFunc(items, func(a, b any) int { return sign * c.order(key(a), key(b)) })
+	slices.SortStableFunc(items, func(a, b any) int {
+		return sign * c.order(key(a), key(b), truth(c.arg(2, "case_sensitive")))
+	})
 	return NewList(items...)
 }
 
@@ -259,8 +259,15 @@ func dictSorted(c *invocation) any {
 		c.fail("dictsort of something that is no dict")
 	}
 	list := c.items(d)
+	at, sign := 0, 1
+	if c.arg(2, "by") == "value" {
+		at = 1
+	}
+	if truth(c.arg(3, "reverse")) {
+		sign = -1
+	}
 	slices.SortStableFunc(list.Items, func(a, b any) int {
-		return c.order(a.(*List).Items[0], b.(*List).Items[0])
+		return sign * c.order(a.(*List).Items[at], b.(*List).Items[at], truth(c.arg(1, "case_sensitive")))
 	})
 	return list
 }
@@ -368,6 +375,9 @@ func toInt(c *invocation) any {
 	case string:
 		if n, err := strconv.ParseInt(strings.TrimFunc(v, IsSpace), 10, 64); err == nil {
 			return n
+		}
+		if f, ok := toFloat(c).(float64); ok && f != 0 && math.Abs(f) < 1<<62 {
+			return int64(f)
 		}
 	}
 	return int64(c.number(1, "default", 0))

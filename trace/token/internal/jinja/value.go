@@ -12,10 +12,11 @@ type List struct{ Items []any }
 // NewList makes a list.
 func NewList(items ...any) *List { return &List{items} }
 
-// A Dict maps strings to values and keeps the order in which they were set.
+// A Dict maps strings, or integers, to values and keeps the order in which they were set.
 type Dict struct {
-	keys   []string
+	keys   []string // integers in their digits
 	values map[string]any
+	whole  bool // the keys are integers
 }
 
 // NewDict makes an empty Dict.
@@ -34,6 +35,25 @@ func (d *Dict) Set(key string, value any) *Dict {
 func (d *Dict) Get(key string) (any, bool) {
 	v, ok := d.values[key]
 	return v, ok
+}
+
+// find gives the value of a key, as a template has it.
+func (d *Dict) find(key any) (any, bool) {
+	s, ok := key.(string)
+	if n, isWhole := key.(int64); isWhole && d.whole {
+		return d.Get(strconv.FormatInt(n, 10))
+	}
+	v, found := d.Get(s)
+	return v, found && ok && !d.whole
+}
+
+// key is the key at a place, as a template has it.
+func (d *Dict) key(i int) any {
+	if !d.whole {
+		return d.keys[i]
+	}
+	n, _ := strconv.ParseInt(d.keys[i], 10, 64)
+	return n
 }
 
 // Len is the number of keys.
@@ -174,7 +194,7 @@ func (r *run) equal(a, b any, line, depth int) bool {
 		if ok && a == t {
 			return true
 		}
-		if !ok || a.Len() != t.Len() {
+		if !ok || a.Len() != t.Len() || a.whole != t.whole {
 			return false
 		}
 		for _, k := range a.keys {
@@ -253,7 +273,7 @@ func (r *run) repr(b *strings.Builder, v any, line, depth int) {
 			if i > 0 {
 				b.WriteString(", ")
 			}
-			r.repr(b, k, line, depth+1)
+			r.repr(b, v.key(i), line, depth+1)
 			r.grow(line, 4)
 			b.WriteString(": ")
 			r.repr(b, v.values[k], line, depth+1)
@@ -311,8 +331,8 @@ func (r *run) iterate(v any, line int) []any {
 	case *Dict:
 		r.grow(line, 16*v.Len())
 		out := make([]any, v.Len())
-		for i, k := range v.keys {
-			out[i] = k
+		for i := range out {
+			out[i] = v.key(i)
 		}
 		return out
 	case string:

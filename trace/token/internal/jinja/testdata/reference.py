@@ -56,6 +56,10 @@ TEMPLATES = r"""
 {% macro fact(i) %}{% if i > 0 %}{{ i }} {{ fact(i - 1) }}{% endif %}{% endmacro %}{{ fact(4) }}
 {% for i in range(3) %}{{ i }}{% endfor %}{% for i in range(5, 0, -2) %}{{ i }}{% endfor %}{{ range(2, 4) | list }}{{ range(0) | list }}
 {{ text is string }} {{ n is number }} {{ n is integer }} {{ f is float }} {{ d is mapping }} {{ d is iterable }} {{ text is iterable }} {{ list is sequence }} {{ n is iterable }} {{ nothing is none }} {{ missing is undefined }} {{ yes is boolean }} {{ yes is true }} {{ n is odd }} {{ n is not even }} {{ n is divisibleby 7 }} {{ n is divisibleby(2) }} {{ n is eq 7 }} {{ n is gt(3) }} {{ 1 is in list }} {{ yes is number }} {{ text is not none and n is defined }}
+{{ {0: 'a', 512: 'b'}[512] }} {% for k, v in {512: 128, 0: 0} | dictsort %}{{ k }}={{ v }},{% endfor %} {{ {0: 0, 512: 128}.get(512) }} {{ {1: 2} }} {{ {1: 2} | tojson }} {{ 1 in {1: 2} }} {{ '1' in {1: 2} }} {{ {1: 2}['1'] is defined }} {% for k in {7: 1} %}{{ k + 1 }}{% endfor %}
+{{ {'b': 2, 'A': 3, 'a': 1} | dictsort | map('first') | list }} {{ {'b': 2, 'a': 3} | dictsort(by='value') | map('first') | list }} {{ {'b': 2, 'a': 3} | dictsort(reverse=true) | map('first') | list }} {{ {'b': 1, 'A': 2} | dictsort(true) | map('last') | list }}
+{{ list | select('>', 1) | list }} {{ messages | selectattr('role', '==', 'user') | list | length }} {{ list | select('<=', 2) | list }} {{ list | reject('greaterthan', 2) | list }} {{ list | select('!=', 2) | list }}
+{{ '3.9' | int }} {{ '-3.9' | int }} {{ '1e3' | int }} {{ text.rfind('o') }} {{ text.find('o') }} {{ text.rfind('q') }}
 {{ dict(a=1).a }} {{ dict(d, q=5).q }} {{ {'a': 1}['a'] }} {{ {'a': 1, 'a': 2} }} {{ {'output': text} | tojson }}
 a{# comment #}b{#- strip -#} c {%- raw %}{{ x }}{% y %}{% endraw -%} d
 {{ '{{' }} {{ "%}" }} {% set x = {'a': {'b': 1}} %}{{ x.a.b }}{{ {'a': {'b': 2}}.a.b }}
