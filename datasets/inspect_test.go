@@ -198,7 +198,7 @@ func TestInspectProposes(t *testing.T) {
 		`{"completed":10,"total_input_tokens":90000,"mean_ttft_ms":5.5}`:                                                                                    "input_tokens=total_input_tokens ttft_ms=mean_ttft_ms: its rows are sums of several requests, which completed counts" + sums,
 		`{"role":"user","text":"a","created_date":"2026-01-02T03:04:05Z"}` + "\n" + `{"role":"assistant","text":"b","created_date":"2026-01-02T03:04:06Z"}`: "time=created_date prompt=text: its rows are messages and no requests: put the messages of a conversation into one list",
 		`{"at":1767323045,"n_prompt_tokens":5,"answer":{"role":"assistant","choices":[{"role":"assistant"}]}}`:                                              "time=at input_tokens=n_prompt_tokens",
-		`{"role":"admin","question":"a"}`:       "prompt=question --arrivals poisson:2",
+		`{"role":"admin","input_text":"a"}`:     "prompt=input_text --arrivals poisson:2",
 		`{"model":"m","mean_input_tokens":550}`: "model=model: no field looks like a prompt or its number of tokens",
 	} {
 		_, found := inspected(t, in)

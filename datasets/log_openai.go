@@ -26,7 +26,7 @@ var openAILogFields = []string{
 	"prefix_key=system_prompt_id|prompt_cache_key",
 	"messages=messages",
 	"tools=tools|functions",
-	"prompt=prompt",
+	"prompt=prompt|question|query",
 	"max_tokens=max_completion_tokens|max_tokens",
 	"temperature=temperature",
 	"stream=stream",
@@ -65,7 +65,8 @@ var openAILogUsage = []string{"usage", "response.usage"}
 func openAILogFormat() Format {
 	return Format{
 		timed: true, mapped: true, dated: true, base: openAILogMapping, bodies: bodyMembers,
-		reads:  append(usageReads(nil, openAILogUsage), fieldAt(toolDelay, "tool_ns", "")),
+		reads: append(usageReads(nil, openAILogUsage), fieldAt(toolDelay, "tool_ns", ""),
+			fieldAt("system|instructions|system_prompt", "input_tokens blocks", tokenised)),
 		detect: func(head *sniff.Sample) bool { return hasPrompt(head) && !hidesFields(head) },
 		open:   rowsOpener(openOpenAILog).json,
 	}.described("openai-log")
@@ -118,8 +119,7 @@ func showRequest(v row.View, at Mapping, waits map[string]any, tell *fault.Notes
 const toolDelay = "simulated_tool_delay_ms_after"
 
 var hasPrompt = sniff.Objects(func(has func(string) bool) bool {
-	return has("messages") || has("prompt") ||
-		has("payloads")
+	return has("messages") || has("prompt") || has("payloads") || has("question") || has("query")
 })
 
 // hidesFields reports whether records have a time or counts under names that are not those of this
@@ -148,35 +148,40 @@ func hidesFields(head *sniff.Sample) bool {
 
 const noteLastAnswer = "records whose messages end with the answer, which was taken as the output"
 
-// showMessages puts a system prompt that stands beside the messages before them. An answer that ends
-// the messages of a record that has no other is taken out of the prompt; in the body of a request it
-// is what the answer is to begin with.
+// showMessages puts a system prompt that stands beside the messages, or beside a prompt, before them. The
+// prompt may be a list of messages. An answer that ends the messages of a record that has no other is taken
+// out of them; in the body of a request it is what the answer is to begin with.
 func showMessages(v row.View, at Mapping, tell *fault.Notes) {
-	found, _ := v.Row.Value("messages")
+	found, from, _ := row.Find(v.Row, append([]string{"messages"}, at["prompt"]...))
+	if row.IsString(found) && from != "messages" {
+		found = []any{map[string]any{"role": "user", "content": found}}
+	}
 	list, _ := found.([]any)
 	if !talk.AreMessages(list) {
 		return
 	}
-	changed := false
+	prompt, _ := v.Row.Value(from)
+	changed := from != "messages" && !row.IsString(prompt)
 	last, _ := list[len(list)-1].(map[string]any)
 	answers := row.HasAny(v, at["output"]...)
 	if role, _ := trace.RoleOf(row.Plain(last["role"])); role == trace.Assistant && len(list) > 1 && !answers &&
 		!row.HasAny(v, bodyKeys...) {
-		v.Put("output", last, "messages")
+		v.Put("output", last, from)
 		list, changed = list[:len(list)-1], true
 		tell.Count(noteLastAnswer)
 	}
-	for _, key := range []string{"system", "instructions"} {
+	for _, key := range []string{"system", "instructions", "system_prompt"} {
 		system, _ := v.Row.Value(key)
 		_, parts := system.([]any)
 		first, _ := list[0].(map[string]any)
-		if (parts || strings.ContainsAny(strings.TrimSpace(row.Plain(system)), " \n")) &&
+		text := strings.TrimSpace(row.Plain(system)) // a system of one word is a name of something
+		if (parts || strings.ContainsAny(text, " \n") || key == "system_prompt" && text != "") &&
 			row.Plain(first["role"]) != "system" {
 			list, changed = append([]any{map[string]any{"role": "system", "content": system}}, list...), true
 		}
 	}
 	if changed {
-		v.Put("messages", list, "messages")
+		v.Put("messages", list, from)
 	}
 }
 

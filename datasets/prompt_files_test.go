@@ -30,6 +30,13 @@ func TestFilesOfPrompts(t *testing.T) {
 			`490923h4m5s user:"a" reply="b" in=9 out=2 chat`},
 		"a system prompt beside": {"openai-log", `{"timestamp":"2026-01-02T03:04:05Z","system":"be brief","messages":[{"role":"user","content":"a"}],"response":"b"}`,
 			`490923h4m5s system:"be brief" user:"a" reply="b" chat`},
+		"a system prompt beside a prompt": {"openai-log", `{"system":"be brief","prompt":"a"}` + "\n" + `{"system_prompt":"sys","prompt":"b"}` + "\n" + `{"system_prompt":"","prompt":"c"}`,
+			`system:"be brief" user:"a" chat|system:"sys" user:"b" chat|user:"c" completion`},
+		"a prompt of messages":     {"openai-log", `{"prompt":[{"role":"system","content":"s"},{"role":"user","content":"a"}],"output_tokens":3}`, `system:"s" user:"a" out=3 chat`},
+		"questions":                {"openai-log", `{"question":"a","answer":"#### 1"}` + "\n" + `{"query":"b"}`, `user:"a" completion|user:"b" completion`},
+		"AIPerf, texts with names": {"aiperf", `{"texts":[{"name":"text","contents":["a","b"]}]}`, `user:"a\nb" completion`},
+		"MT-Bench": {"aiperf", `{"question_id":81,"category":"writing","turns":["a","b"],"reference":[]}`,
+			`session=record 1 turn=0 after=[] user:"a" completion|session=record 1 turn=1 after=[0] user:"a" user:"b" completion`},
 		"the name of a system beside": {"openai-log", `{"timestamp":"2026-01-02T03:04:05Z","system":"checkout","messages":[{"role":"user","content":"a"}],"response":"b"}`,
 			`490923h4m5s user:"a" reply="b" chat`},
 	} {

@@ -140,7 +140,7 @@ func aiperfFormat() Format {
 // with a text each, among no other fields than AIPerf's.
 func areAIPerfTurns(keys []string) bool {
 	ours := wordsOf("type text texts turns role timestamp delay session_id output_length extra model image images " +
-		"audio audios video videos")
+		"audio audios video videos question_id category reference") // the last are MT-Bench's, whose turns are texts
 	return sniff.Any(keys, "text", "texts", "turns") &&
 		!slices.ContainsFunc(keys, func(key string) bool { return !slices.Contains(ours, key) })
 }
@@ -170,8 +170,11 @@ func (a *aiperfTurns) Next() (row.Row, error) {
 		var system any
 		for i, turn := range turns {
 			fields, ok := turn.(map[string]any)
+			if text, isText := turn.(string); isText {
+				fields, ok = map[string]any{"text": text}, true
+			}
 			if !ok {
-				return nil, row.BadAt(record, "turns", "turns: want objects with a text")
+				return nil, row.BadAt(record, "turns", "turns: want texts, or objects with a text")
 			}
 			if aiperfText(fields); i == 0 && fields["role"] == "system" && len(turns) > 1 {
 				system = fields["text_input"]
@@ -197,7 +200,18 @@ func (a *aiperfTurns) Next() (row.Row, error) {
 func aiperfText(fields map[string]any) {
 	text := fields["text"]
 	if texts, ok := fields["texts"].([]any); ok && text == nil {
-		text, _ = (&builder{}).Text(texts)
+		var all []any
+		for _, one := range texts {
+			if contents, _ := row.Lookup(one, "contents"); contents != nil { // of a text with a name
+				one = contents
+			}
+			several, isList := one.([]any)
+			if !isList {
+				several = []any{one}
+			}
+			all = append(all, several...)
+		}
+		text, _ = (&builder{}).Text(all)
 	}
 	if text != nil {
 		fields["text_input"] = text
