@@ -159,6 +159,9 @@ func (v *choiceView) read(c *cursor) {
 			c.skip()
 		}
 	}
+	if v.ids != nil && v.finish == nil && !v.generated() { // of a server that does not make text of them
+		v.content, v.opaque = true, true
+	}
 }
 
 // readDelta reads what a message gained, under all the names that servers have for it.

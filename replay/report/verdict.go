@@ -17,7 +17,7 @@ import (
 
 // Codes of the checks, in the order in which they are given.
 const (
-	CodeNoSamples   = "no_samples"        // nothing succeeded: nothing can be said
+	CodeNoSamples   = "no_samples"        // nothing succeeded, or no answer had a token
 	codeLagP50      = "send_lag_p50"      // the client sent late
 	codeLagP99      = "send_lag_p99"      //
 	codeLagP999     = "send_lag_p99_9"    //
@@ -57,8 +57,11 @@ func judge(s *Summary, limits Limits) Verdict {
 	} else if r.Rows == 0 && r.WarmUp > 0 {
 		why = fmt.Sprintf("all %s belong to the warm-up: measure for longer", doc.Many(r.all(), "request"))
 	}
-	j.check(CodeNoSamples, against(float64(s.Requests.Succeeded), 1, "requests", s.Requests.Succeeded > 0),
-		"nothing was measured: %s", why)
+	timed := s.Requests.Succeeded
+	if timed > 0 && s.Latency.FromSent.E2E.Count == 0 {
+		timed, why = 0, "the server counts the tokens of its answers, and none of them came: see what it streams with curl"
+	}
+	j.check(CodeNoSamples, against(float64(timed), 1, "requests", timed > 0), "nothing was measured: %s", why)
 	run := &s.Run
 	j.check(codeEndedEarly, against(float64(run.NotSent), 0, "requests", run.EndedEarly == ""),
 		"the run ended early: %s", run.EndedEarly)

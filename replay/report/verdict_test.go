@@ -25,6 +25,14 @@ func TestVerdict(t *testing.T) {
 		}
 		return out
 	}
+	tokenless := func(n int) []result.Result { // tokens were counted, and did not come
+		out := steady(0)[:n]
+		for i := range out {
+			out[i].FirstEventNS, out[i].FirstTokenNS, out[i].FirstContentNS, out[i].LastTokenNS = nil, nil, nil, nil
+			out[i].GapsNS, out[i].EventTokens, out[i].Events = nil, nil, 0
+		}
+		return out
+	}
 	tail := func(lagMS int64, n int) []result.Result {
 		out := steady(0)
 		for i := range n {
@@ -105,6 +113,7 @@ func TestVerdict(t *testing.T) {
 		{"shards apart", result.Run{Shards: startedAt("12:00:00", "12:00:00", "12:10:00")}, Limits{}, steady(0), codeShards},
 		{"no limits", result.Run{Client: result.Client{Cores: 1, ClientCPU: 1, GCPauseMaxNS: 1e9}, Clock: result.Clock{StalledNS: 1e12, ClockJumpNS: 1e12}, Sending: result.Sending{HeldBack: 99}}, none, append(steady(500), failures(500)...), ""},
 		{"nothing", result.Run{}, none, nil, CodeNoSamples},
+		{"answers without a token", result.Run{}, none, tokenless(3), CodeNoSamples},
 	} {
 		s := summarise(t, row.run, Options{Limits: row.limits}, row.results...)
 		var codes []string
