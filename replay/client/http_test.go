@@ -465,6 +465,7 @@ func TestProbe(t *testing.T) {
 		status                  int
 	}{
 		{"one", `{"data":[{"id":"qwen"}]}`, "qwen", "", 200},
+		{"one in a bare list", `[{"id":"qwen","object":"model"}]`, "qwen", "", 200},
 		{"two", `{"data":[{"id":"a"},{"id":"b"}]}`, "", "/v1/models: the server has 2 models", 200},
 		{"none", `{"data":[]}`, "", "/v1/models: the server lists no model", 200},
 		{"no list", `<html>`, "", "/v1/models: the answer is a page of HTML instead of a list of models", 200},

@@ -228,7 +228,7 @@ func (h *HTTP) modelsOf(ctx context.Context, t *target) ([]string, error) {
 			ID string `json:"id"`
 		} `json:"data"`
 	}
-	if json.Unmarshal(body, &list) != nil {
+	if json.Unmarshal(body, &list) != nil && json.Unmarshal(body, &list.Data) != nil { // Together's is a bare list
 		fault.Kind, fault.Failure = openai.KindOther,
 			fmt.Errorf("the answer is %s instead of a list of models", kindOfBody(body))
 		return nil, fault
