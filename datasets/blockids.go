@@ -2,6 +2,7 @@ package datasets
 
 import (
 	"fmt"
+	"slices"
 
 	"reprise/datasets/internal/fault"
 	"reprise/trace"
@@ -29,12 +30,7 @@ func (f *freshIDs) next() uint64 {
 
 // reserved reports whether a source uses ids that are kept for fresh ones.
 func reserved(ids []uint64) bool {
-	for _, id := range ids {
-		if id >= firstFresh {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(ids, func(id uint64) bool { return id >= firstFresh })
 }
 
 // A blockIDs gives out ids for blocks, from 0 up, where a source tells its blocks by lengths or

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -323,12 +324,7 @@ func (i *Inspection) value(at map[string]int, path string, v any, depth int) {
 		}
 	case map[string]any:
 		if depth < 6 {
-			keys := make([]string, 0, len(v))
-			for key := range v {
-				keys = append(keys, key)
-			}
-			slices.Sort(keys)
-			for _, key := range keys {
+			for _, key := range slices.Sorted(maps.Keys(v)) {
 				i.value(at, path+"."+key, v[key], depth+1)
 			}
 		}

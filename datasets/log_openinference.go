@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -176,14 +177,9 @@ func numbered(fields map[string]any, name string) []any {
 		}
 		byPlace[i][below] = value
 	}
-	var places []int
-	for i := range byPlace {
-		places = append(places, i)
-	}
-	slices.Sort(places)
-	list := make([]any, len(places))
-	for k, i := range places {
-		list[k] = byPlace[i]
+	list := make([]any, 0, len(byPlace))
+	for _, i := range slices.Sorted(maps.Keys(byPlace)) {
+		list = append(list, byPlace[i])
 	}
 	return list
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 
 	"reprise/datasets/internal/fault"
@@ -24,12 +25,9 @@ var sglangFinish = regexp.MustCompile(
 
 // isSGLangLog tells a text log by its first lines.
 func isSGLangLog(head []byte) bool {
-	for _, line := range record.HeadLines(head) {
-		if sglangFinish.Match(line[:min(len(line), 200)]) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(record.HeadLines(head), func(line []byte) bool {
+		return sglangFinish.Match(line[:min(len(line), 200)])
+	})
 }
 
 const noteSGLangSeconds = "SGLang's text log has whole seconds: arrivals are known to a second; " +

@@ -421,13 +421,5 @@ const noteFailedUnknown = "calls that failed, with an empty or redacted prompt a
 // no count, and all that stands in the messages are redaction markers, if
 // anything. Images and calls of tools are content.
 func (b *builder) lengthUnknown() bool {
-	if b.Entry.InputTokens != nil || b.Entry.Messages == nil || b.Images > 0 {
-		return false
-	}
-	for i := range b.Entry.Messages {
-		if m := &b.Entry.Messages[i]; m.Calls.Len() > 0 || !m.Content.Blank() && !m.Redacted() {
-			return false
-		}
-	}
-	return true
+	return b.Entry.InputTokens == nil && b.Entry.Messages != nil && b.Images == 0 && !b.hasPrompt()
 }

@@ -175,9 +175,7 @@ func (o Options) withDefaults() (Options, error) {
 	run.Speed, run.InFlightLimit = o.Speed, o.MaxInFlight
 	run.Started = time.Now().UTC().Format(time.RFC3339Nano) // until the clock starts
 	run.Realtime = o.Realtime
-	if run.Cores == 0 {
-		run.Cores = runtime.GOMAXPROCS(0)
-	}
+	run.Cores = cmp.Or(run.Cores, runtime.GOMAXPROCS(0))
 	return o, o.sayShard()
 }
 

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"maps"
 	"time"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
@@ -125,9 +126,7 @@ func (m *meters) report(p *Progress) {
 	p.Interval.Lag, p.Total.Lag = m.lag.endInterval()
 	p.Tokens, p.Refused = m.tokens, m.refused
 	p.Errors = make(map[string]int64, len(m.errors))
-	for class, n := range m.errors {
-		p.Errors[class] = n
-	}
+	maps.Copy(p.Errors, m.errors)
 	now, cpu := time.Now(), host.CPUTime()
 	p.CPU, p.CPUTotal = perWall(cpu-m.lastCPU, now.Sub(m.last)), perWall(cpu-m.cpu, now.Sub(m.begun))
 	m.last, m.lastCPU = now, cpu

@@ -59,12 +59,7 @@ func maySayHidden(line string) bool {
 }
 
 func containsAny(line string, parts ...string) bool {
-	for _, p := range parts {
-		if strings.Contains(line, p) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(line, part) })
 }
 
 func startsWith(beginnings ...string) func(string) bool {

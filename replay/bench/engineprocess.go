@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,9 +42,7 @@ func startEngine(c ServeCommand, url, log string) (*engineProcess, error) {
 		port := l.Addr().(*net.TCPAddr).Port
 		l.Close()
 		c = c.replace(map[string]string{portName: strconv.Itoa(port)})
-		if url == "" {
-			url = "http://127.0.0.1:" + strconv.Itoa(port)
-		}
+		url = cmp.Or(url, "http://127.0.0.1:"+strconv.Itoa(port))
 	}
 	if err := os.MkdirAll(filepath.Dir(log), 0o755); err != nil {
 		return nil, err

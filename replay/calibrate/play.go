@@ -87,10 +87,7 @@ func (p *player) run() error {
 
 // schedule makes those due that wait for nothing.
 func (p *player) schedule() {
-	first := p.r.closed
-	if first == 0 {
-		first = len(p.r.requests)
-	}
+	first := cmp.Or(p.r.closed, len(p.r.requests))
 	for i := range p.r.requests {
 		q := &p.r.requests[i]
 		p.at[i] = q.sent

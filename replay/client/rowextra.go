@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 
+	"reprise/replay/client/internal/h1"
 	"reprise/replay/openai"
 )
 
@@ -158,10 +159,5 @@ func validHeader(name, value string) bool {
 			return false
 		}
 	}
-	for _, c := range []byte(value) {
-		if c < ' ' && c != '\t' || c == 0x7f {
-			return false
-		}
-	}
-	return true
+	return h1.IsValue(value)
 }

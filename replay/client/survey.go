@@ -5,6 +5,7 @@ import (
 	"context"
 	"net"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -257,12 +258,10 @@ func About(servers []result.ServerModels, model string) (version string, maxLen 
 // local reports whether all servers are at an address or a Unix socket of this machine.
 // A name other than localhost is not looked up.
 func (a *Admin) local() bool {
-	for _, base := range a.bases {
-		if host := base.Hostname(); !strings.HasSuffix(host, socketSuffix) && !localHost(host, net.InterfaceAddrs) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(a.bases, func(base *url.URL) bool {
+		host := base.Hostname()
+		return !strings.HasSuffix(host, socketSuffix) && !localHost(host, net.InterfaceAddrs)
+	})
 }
 
 // localHost reports whether a name or address is of this machine.

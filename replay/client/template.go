@@ -153,9 +153,7 @@ const mostCacheBlock = 16 << 10
 // what stands before them. It is not ok where they do not tell, as with a cache that is off
 // or prompts that go to several engines.
 func (p *templateProbe) byCache(block int) (before int, ok bool) {
-	if block < 1 {
-		block = 1
-	}
+	block = max(block, 1)
 	boundary := (cacheBoundary + block - 1) / block * block
 	if block > mostCacheBlock {
 		return 0, false

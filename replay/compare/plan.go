@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -136,9 +137,7 @@ func NewPlan(pilot []Arm, options Options, rounds int) (Plan, error) {
 			shift = math.Log1p(p.Detect) / *p.UpperSD
 		}
 		p.Needed, d = plannedRounds(shift, p.Alpha)
-		if rounds == 0 {
-			rounds = p.Needed
-		}
+		rounds = cmp.Or(rounds, p.Needed)
 		if rounds > MaxRounds {
 			return p, fmt.Errorf("a change of %s in %s needs about %s at alpha %s, and a comparison has %d at most: "+
 				"make the rounds longer, detect a larger change, or give --rounds and accept less power",

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -240,10 +241,7 @@ func (s *Server) render(j *serverJob) error {
 		return errors.New("the prompt has no tokens")
 	}
 	if m := j.behaviour; m.cutPrompt {
-		keep := m.keepPrompt
-		if keep == 0 {
-			keep = max(1, s.c.MaxModelLen-j.limit())
-		}
+		keep := cmp.Or(m.keepPrompt, max(1, s.c.MaxModelLen-j.limit()))
 		j.prompt = j.prompt[max(0, len(j.prompt)-keep):]
 	}
 	return nil

@@ -366,12 +366,10 @@ func (c *config) experts(m *Model) {
 	if n == 0 {
 		return
 	}
-	e := Experts{Routed: n, PerToken: c.ExpertsPerToken, Intermediate: c.MoEIntermediate,
-		Latent: c.LatentWidth, Shared: c.SharedWidth, SharedGate: c.SharedWidth > 0,
+	e := Experts{Routed: n, PerToken: c.ExpertsPerToken,
+		Intermediate: cmp.Or(c.MoEIntermediate, c.Intermediate),
+		Latent:       c.LatentWidth, Shared: c.SharedWidth, SharedGate: c.SharedWidth > 0,
 		RouterBias: c.TopK == "noaux_tc" || c.RoutingBias || m.MLPBias}
-	if e.Intermediate == 0 {
-		e.Intermediate = c.Intermediate
-	}
 	if c.SharedExperts > 0 {
 		e.Shared = c.SharedExperts * cmp.Or(c.SharedDim, c.EachShared, e.Intermediate)
 	}

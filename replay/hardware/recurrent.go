@@ -1,6 +1,7 @@
 package hardware
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -100,9 +101,7 @@ func (c *config) alternating(m *Model) error {
 	}
 	states, attention := kinds["M"]+kinds["mamba"], kinds["*"]+kinds["attention"]
 	mixtures, dense := kinds["E"]+kinds["moe"], kinds["-"]+kinds["mlp"]
-	if m.Layers == 0 {
-		m.Layers = len(c.Blocks)
-	}
+	m.Layers = cmp.Or(m.Layers, len(c.Blocks))
 	if states+attention+mixtures+dense != m.Layers {
 		return fmt.Errorf("its list of layers has kinds that are not computed here, or not %d layers: %s", m.Layers,
 			inPlace)

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"reprise/replay/figure"
@@ -88,12 +89,7 @@ type ClauseResult struct {
 // Fails tells whether some clause does. A contract may fail and have clauses that
 // cannot be judged.
 func (r *ContractResult) Fails() bool {
-	for i := range r.Clauses {
-		if r.Clauses[i].Outcome == Fails {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.Clauses, func(c ClauseResult) bool { return c.Outcome == Fails })
 }
 
 // A Timing is a latency: TTFT, E2E, headers, TPOT, ITL or token ITL, and [FromSent]

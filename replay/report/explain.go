@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"reflect"
 	"regexp"
 	"slices"
@@ -187,10 +188,7 @@ func takeOff(name string, words []string) (rest, word string) {
 
 // statisticNames lists longer ones first: p99_9 begins with p99.
 func statisticNames() []string {
-	names := slices.Clone(statistics)
-	for n := range otherStatistics {
-		names = append(names, n)
-	}
+	names := slices.AppendSeq(slices.Clone(statistics), maps.Keys(otherStatistics))
 	slices.SortFunc(names, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
 	return names
 }

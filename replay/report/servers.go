@@ -341,10 +341,7 @@ func energy(v *Servers, counted *float64, answered, seconds float64) {
 	if v.EnergyJ = counted; counted == nil && v.GPUPowerW != nil {
 		v.EnergyJ = Rounded(v.GPUPowerW.Mean*seconds, 1e6)
 	}
-	tokens := v.Generated
-	if tokens == nil {
-		tokens = &answered
-	}
+	tokens := cmp.Or(v.Generated, &answered)
 	v.JoulesPerToken, v.TokensPerWatt = Quotient(v.EnergyJ, tokens), Quotient(tokens, v.EnergyJ)
 }
 

@@ -1,6 +1,7 @@
 package scrape
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -85,9 +86,7 @@ func FactsOf(samples []Sample) (f Facts) {
 			f.Speculates = f.Speculates || value > 0
 		}
 	}
-	if f.KVTokens == 0 {
-		f.KVTokens = blocks * int64(f.BlockSize)
-	}
+	f.KVTokens = cmp.Or(f.KVTokens, blocks*int64(f.BlockSize))
 	if f.BlockSize == 0 {
 		f.BlockFrom = ""
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"math"
 	"net/http"
 	"net/url"
@@ -189,9 +190,7 @@ func (p *Prometheus) ask(ctx context.Context, path string, query url.Values) ([]
 	u := *p.base
 	u.Path, u.RawPath = strings.TrimRight(u.Path, "/")+path, ""
 	more := u.Query()
-	for k, v := range query {
-		more[k] = v
-	}
+	maps.Copy(more, query)
 	u.RawQuery = more.Encode()
 	h := http.Header{"Accept": {"application/json"}, "User-Agent": {"reprise"}}
 	for k, v := range p.opt.Header {

@@ -37,9 +37,7 @@ func (s *Set) run(v *survey) result.Run {
 		if one.Wire != nil {
 			run.Wire = addWire(run.Wire, one.Wire)
 		}
-		if run.Server == nil {
-			run.Server = one.Server
-		}
+		run.Server = cmp.Or(run.Server, one.Server)
 		if one.TraceID != run.TraceID {
 			run.TraceID = "" // each has its own, see Shards
 		}

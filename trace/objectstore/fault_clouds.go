@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -53,12 +54,7 @@ func fault(address string, err error) *Error {
 	}
 	var network net.Error
 	has := func(words ...string) bool {
-		for _, w := range words {
-			if strings.Contains(text, w) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(text, word) })
 	}
 	switch {
 	case errors.Is(err, errChanged), errors.Is(err, errMissingFolder):

@@ -2,6 +2,7 @@ package profile
 
 import (
 	"cmp"
+	"maps"
 	"math/bits"
 	"slices"
 )
@@ -68,12 +69,7 @@ func (s *lru) clone() *lru {
 	c.last = append([]uint32(nil), s.last...)
 	c.bits = append([]uint64(nil), s.bits...)
 	c.tree = append([]uint32(nil), s.tree...)
-	if s.far != nil {
-		c.far = make(map[uint32]uint32, len(s.far))
-		for id, p := range s.far {
-			c.far[id] = p
-		}
-	}
+	c.far = maps.Clone(s.far)
 	return &c
 }
 
@@ -189,12 +185,7 @@ func (s *lru) compact() {
 
 // held lists the blocks of a sample, the one touched last at the end.
 func (s *lru) held() []uint32 {
-	ids := make([]uint32, 0, len(s.far))
-	for id := range s.far {
-		ids = append(ids, id)
-	}
-	slices.SortFunc(ids, func(a, b uint32) int { return cmp.Compare(s.far[a], s.far[b]) })
-	return ids
+	return slices.SortedFunc(maps.Keys(s.far), func(a, b uint32) int { return cmp.Compare(s.far[a], s.far[b]) })
 }
 
 // full tells whether the stack holds more blocks than it may.

@@ -2,6 +2,7 @@ package profile
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,12 +17,7 @@ type sheet struct {
 
 // warned tells whether the summary has a warning of that code.
 func (h *sheet) warned(code string) bool {
-	for _, w := range h.Warnings {
-		if w.Code == code {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(h.Warnings, func(w Warning) bool { return w.Code == code })
 }
 
 // asSentence begins a clause with a capital and ends it with a full stop.

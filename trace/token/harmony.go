@@ -1,6 +1,7 @@
 package token
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -113,9 +114,7 @@ func typeScript(tools []*jinja.Dict) string {
 	b.WriteString("## functions\n\nnamespace functions {\n\n")
 	for _, t := range tools {
 		function, _ := get(t, "function").(*jinja.Dict)
-		if function == nil {
-			function = t
-		}
+		function = cmp.Or(function, t)
 		b.WriteString("// " + stringAt(function, "description") + "\ntype " + stringAt(function, "name") + " = ")
 		parameters, _ := get(function, "parameters").(*jinja.Dict)
 		properties := dictAt(parameters, "properties")

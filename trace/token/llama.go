@@ -1,6 +1,9 @@
 package token
 
-import "reprise/trace/token/internal/jinja"
+import (
+	"cmp"
+	"reprise/trace/token/internal/jinja"
+)
 
 var (
 	llama2 = &style{
@@ -117,10 +120,7 @@ func (f llama31Format) render(r *Renderer, c *Chat) {
 	if c.beginsWithSystem() {
 		system, messages = strip(messages[0].Content), messages[1:]
 	}
-	date := f.date
-	if date == "" {
-		date = c.Time.UTC().Format("02 Jan 2006")
-	}
+	date := cmp.Or(f.date, c.Time.UTC().Format("02 Jan 2006"))
 	head := ""
 	if c.Tools != "" {
 		head = "Environment: ipython\n"

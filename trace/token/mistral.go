@@ -1,6 +1,7 @@
 package token
 
 import (
+	"cmp"
 	"strings"
 
 	"reprise/trace/token/internal/jinja"
@@ -109,9 +110,7 @@ func (r *Renderer) mistralTools(text string) {
 		}
 		r.text(`{"type": "function", "function": {`)
 		function, _ := get(t, "function").(*jinja.Dict)
-		if function == nil {
-			function = t
-		}
+		function = cmp.Or(function, t)
 		first := true
 		for _, k := range function.Keys() {
 			if k == "return" {

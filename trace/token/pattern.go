@@ -3,6 +3,7 @@ package token
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/dlclark/regexp2"
@@ -105,10 +106,5 @@ func checkPattern(p string) error {
 }
 
 func hasPrefix(s string, prefixes ...string) bool {
-	for _, p := range prefixes {
-		if strings.HasPrefix(s, p) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(s, prefix) })
 }

@@ -1,6 +1,9 @@
 package token
 
-import "unicode/utf8"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // A splitter gives the end of the piece that starts at s[i], for i < len(s). Pieces tile the text; each is at least one
 // character. The cost of all pieces together is linear in the length of the text.
@@ -214,12 +217,7 @@ func splitGPT2(t *classTable, s string, i int) int {
 
 // isLower reports whether s is [a-z]*.
 func isLower(s string) bool {
-	for _, b := range []byte(s) {
-		if b < 'a' || b > 'z' {
-			return false
-		}
-	}
-	return true
+	return strings.IndexFunc(s, func(r rune) bool { return r < 'a' || r > 'z' }) < 0
 }
 
 // splitNumbers makes the splitter of \p{N}{1,most}, with what lies between numbers as pieces too.

@@ -2,6 +2,7 @@ package jinja
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -54,12 +55,7 @@ func (c *invocation) fill(d *Dict) {
 	default:
 		c.fail("an argument is not a dict")
 	}
-	keys := make([]string, 0, len(c.named))
-	for k := range c.named {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	for _, k := range keys {
+	for _, k := range slices.Sorted(maps.Keys(c.named)) {
 		d.Set(k, c.named[k])
 	}
 }

@@ -1,6 +1,7 @@
 package jinja
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -177,18 +178,9 @@ func (r *run) equal(a, b any, line, depth int) bool {
 		return a == b
 	case *List:
 		t, ok := b.(*List)
-		if ok && a == t {
-			return true
-		}
-		if !ok || len(a.Items) != len(t.Items) {
-			return false
-		}
-		for i := range a.Items {
-			if !r.equal(a.Items[i], t.Items[i], line, depth+1) {
-				return false
-			}
-		}
-		return true
+		return ok && (a == t || slices.EqualFunc(a.Items, t.Items, func(x, y any) bool {
+			return r.equal(x, y, line, depth+1)
+		}))
 	case *Dict:
 		t, ok := b.(*Dict)
 		if ok && a == t {
