@@ -167,8 +167,7 @@ func (m *meter) finish(run *result.Run) error {
 		run.Server.Scraped, run.Server.EveryNS = &stats, int64(s.Every())
 	}
 	if p := m.what.Prometheus; p != nil {
-		stats := p.Stats()
-		run.Server.Prometheus = &stats
+		run.Server.Prometheus = new(p.Stats())
 	}
 	if err := result.WriteMetrics(m.path, run, file.Reader()); err != nil {
 		return fmt.Errorf("they are still in %s: %w", name, err)

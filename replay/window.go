@@ -58,8 +58,7 @@ func (w *windowTracker) addSent(at result.Place) {
 	}
 	warmed := w.warm.Sessions == 0 || w.ended.Load() >= w.warm.Sessions
 	if w.n == w.warm.Requests && w.n > 0 || w.warm.Sessions > 0 && warmed && w.from == nil {
-		from := at
-		w.from = &from
+		w.from = new(at)
 	}
 	if n := w.cool.Requests; n > 0 {
 		if int64(len(w.ring)) < n {

@@ -43,8 +43,7 @@ func Compare(p engine.Prediction, s *report.Summary) Comparison {
 		if measured == nil || predicted <= 0 {
 			return nil
 		}
-		v := *measured / predicted
-		return &v
+		return new(*measured / predicted)
 	}
 	c.TPOTRatio = over(c.TPOTMS, p.TPOTMS)
 	if p.TTFTMS != nil {
@@ -159,6 +158,5 @@ func inverse(one float64, v *float64) *float64 {
 	if v == nil || *v <= 0 {
 		return nil
 	}
-	r := one / *v
-	return &r
+	return new(one / *v)
 }

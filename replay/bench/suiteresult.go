@@ -153,8 +153,7 @@ func (s *Suite) result(models []string, all []runsOf) SuiteResult {
 			}
 			one := m.result(row)
 			if h := row.Hypothesis; h != nil && h.Moves != "" {
-				o := h.outcome(m, find(h.Against, model))
-				one.Hypothesis = &o
+				one.Hypothesis = new(h.outcome(m, find(h.Against, model)))
 			}
 			for k := range m.runs {
 				run := &m.runs[k].Run

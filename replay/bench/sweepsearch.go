@@ -38,8 +38,7 @@ func (s *Sweep) search(ctx context.Context, r *SweepResult) error {
 		return nil
 	}
 	if r.Highest.AtLeast = hi == nil; hi != nil {
-		estimate := interpolate(best.Load, hi.Load, best.Contract, hi.Contract)
-		r.Highest.Estimate = &estimate
+		r.Highest.Estimate = new(interpolate(best.Load, hi.Load, best.Contract, hi.Contract))
 	}
 	for _, l := range byLoad(r.Levels) {
 		if r.Highest.Low != nil && l.Load == *r.Highest.Low && l.Outcome == outcomeHolds {

@@ -239,8 +239,7 @@ func (r *Report) repeatPrompt(ctx context.Context, h *client.HTTP, api string, w
 		return
 	}
 	if again.Output != nil && again.Events > 0 {
-		perEvent := float64(*again.Output) / float64(again.Events)
-		r.PerEvent = &perEvent
+		r.PerEvent = new(float64(*again.Output) / float64(again.Events))
 	}
 	if again.Input != nil {
 		c.Sent = int(*again.Input)

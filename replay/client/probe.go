@@ -13,9 +13,8 @@ import (
 	"reprise/replay/result"
 )
 
-// Probe asks the servers for their model, at /v1/models, unless one was given, and
-// returns it. A server with several needs one to be given, and several servers must
-// have the same.
+// Probe asks the servers for their model, unless one was given, and returns it. All must have the same
+// one, and no other.
 func (h *HTTP) Probe(ctx context.Context) (model string, err error) {
 	if h.model != "" {
 		return h.model, nil
@@ -62,9 +61,7 @@ const mostTemplate = 1 << 16
 // template or as a beginning of text: it sends a prompt of one token, as the text word
 // or as id where token ids are sent, and returns the servers' own count less one. All
 // must add the same, unless [Options] says how many. [HTTP.Describe] records it.
-// If a server refuses stream_options, all servers are asked without them from then on in this API. [ErrUncounted] says
-// that none of the servers counts prompt tokens; requests can be sent all the same, and [HTTP.Describe] records that
-// the overhead is not known.
+// [ErrUncounted] says that none of the servers counts prompt tokens; requests can be sent all the same.
 func (h *HTTP) CalibrateAPI(ctx context.Context, api, word string, id uint32) (overhead int, err error) {
 	first := -1 // that counts
 	for i := range h.targets {
@@ -119,17 +116,15 @@ func (h *HTTP) Reach(ctx context.Context, api, word string) error {
 }
 
 // Count sends a text of several tokens to the first server and returns how many it counts
-// in it, without its template. Together with [HTTP.CalibrateAPI], which sends one token
-// and goes before, it tells a template from a server that has another tokenizer than the
-// one that the text was made with.
+// in it, without its template. Together with [HTTP.CalibrateAPI], which goes before, it tells a template
+// from another tokenizer.
 func (h *HTTP) Count(ctx context.Context, api, text string) (tokens int, err error) {
 	h.text, h.ids, h.ends = append(h.text[:0], text...), h.ids[:0], h.ends[:0]
 	n, err := h.countPrompt(ctx, 0, api)
 	return n - h.overheads[api], err
 }
 
-// ErrUncounted says that a server sends no usage, so that what its template adds to a
-// prompt cannot be measured.
+// ErrUncounted says that a server sends no usage.
 var ErrUncounted = errors.New("client: the server does not count prompt tokens")
 
 // CalibrateTurn measures how many tokens a chat template adds with a reply and
@@ -177,8 +172,7 @@ func (h *HTTP) countPrompt(ctx context.Context, target int, api string) (int, er
 // a question of counts.
 func answered(r *result.Result) bool { return r.Error == "" || r.Error == openai.KindEmpty }
 
-// sendScratch sends the prompt in the scratch buffers. said is what the server says about an
-// error.
+// sendScratch sends the prompt in the scratch buffers. said is the server's word on an error.
 func (h *HTTP) sendScratch(ctx context.Context, target int, api string) (r result.Result, said string, err error) {
 	c := &httpCall{api: api, target: target, session: h1.NoSession, header: h.header, said: &said}
 	r, err = h.sendProbe(ctx, c, &openai.Request{Extra: h.opt.Extra})

@@ -58,8 +58,7 @@ func (h *HTTP) move(c *httpCall) {
 		}
 		next.at = len(next.head) + lengthRoom
 	}
-	moved := append(make([]byte, next.at, next.at+len(body)), body...)
-	next.body = &moved
+	next.body = new(append(make([]byte, next.at, next.at+len(body)), body...))
 	*c = next
 }
 
@@ -72,14 +71,12 @@ func (t *try) pause(ctx context.Context, wait time.Duration, s *result.Shot, r *
 	case <-timer.C:
 	case <-ctx.Done():
 		r.Error = openai.ClassifyError(ctx.Err())
-		at := int64(time.Since(s.Start))
-		r.DoneNS = &at
+		r.DoneNS = new(int64(time.Since(s.Start)))
 		return false
 	}
 	if r.SentNS == nil {
 		// There was no connection to write to: what waits from here on is the server's.
-		start := t.start
-		r.SentNS = &start
+		r.SentNS = new(t.start)
 	}
 	r.Error, r.HTTPStatus, r.HeadersNS, r.DoneNS = "", nil, nil, nil
 	return true

@@ -147,8 +147,7 @@ func (a *Admin) settings(ctx context.Context, server int, engine string, out *re
 			out.BlockSize, out.BlockFrom = info.PageSize, "/server_info"
 		}
 		if info.NoCache != nil {
-			caches := !*info.NoCache
-			out.PrefixCaching = &caches
+			out.PrefixCaching = new(!*info.NoCache)
 		}
 	case "dynamo":
 		var api struct {

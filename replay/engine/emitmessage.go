@@ -104,6 +104,5 @@ func (d *messageDialect) counts() *openai.MessageUsage {
 	if d.behaviour.usage == usageMissing {
 		return nil
 	}
-	u := d.j.usage().Messages()
-	return &u
+	return new(d.j.usage().Messages())
 }

@@ -90,8 +90,7 @@ func (f *faults) behaviourFor(r *http.Request, n int64) (*behaviour, error) {
 	m := &f.base
 	change := func(list []chosenQuirk) {
 		if m == &f.base {
-			own := f.base
-			m = &own
+			m = new(f.base)
 		}
 		m.applyQuirks(list)
 	}

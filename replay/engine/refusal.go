@@ -46,8 +46,7 @@ func (s *Server) fails(w http.ResponseWriter, r *http.Request, m *behaviour) boo
 // does. A nil behaviour is the default.
 func refuse(w http.ResponseWriter, r *http.Request, m *behaviour, status int, err error) {
 	if m == nil {
-		p := defaultBehaviour()
-		m = &p
+		m = new(defaultBehaviour())
 	}
 	if m.retryAfter > 0 && (status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable) {
 		w.Header().Set("Retry-After", strconv.Itoa(m.retryAfter-1))

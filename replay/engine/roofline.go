@@ -71,8 +71,7 @@ func (r Roofline) Predict() (Prediction, error) {
 			tpot, p.Bound = compute, "compute"
 		}
 		if each := 2*r.Params/flops - (r.Context*r.KVPerToken+2*r.State)/bandwidth; each > 0 {
-			b := p.WeightBytes / bandwidth / each
-			p.ComputeBoundB = &b
+			p.ComputeBoundB = new(p.WeightBytes / bandwidth / each)
 		}
 		if r.Prompt > 0 {
 			perS := flops / (2 * (r.Params - r.Head))

@@ -111,8 +111,7 @@ func (c *cpuCounters) since(before *cpuCounters) *CPULimits {
 	}
 	switch ticks := c.time - before.time; {
 	case ticks > 0:
-		share := float64(max(c.stolen-before.stolen, 0)) / float64(ticks)
-		out.StealShare = &share
+		out.StealShare = new(float64(max(c.stolen-before.stolen, 0)) / float64(ticks))
 	case c.quota == nil:
 		return nil
 	}

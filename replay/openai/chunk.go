@@ -200,17 +200,11 @@ func (v *choiceView) readThoughts(c *cursor) {
 		return
 	}
 	for first := true; c.more(']', first); first = false {
-		if !c.open('{') {
-			continue
-		}
-		for first := true; c.more('}', first); first = false {
-			switch string(c.key()) {
-			case "text", "thinking", "summary":
-				if s, ok := c.optionalString(); ok && len(v.reasoning.raw) == 0 {
-					v.reasoning = s
-				}
-			default:
-				c.skip()
+		block := c.value()
+		for _, name := range []string{"text", "thinking", "summary"} {
+			text := cursor{b: (&cursor{b: block}).member(name)}
+			if s, ok := text.optionalString(); ok && len(v.reasoning.raw) == 0 {
+				v.reasoning = s
 			}
 		}
 	}
@@ -320,14 +314,9 @@ func isEmpty(raw []byte) bool {
 	return (raw[0] == '[' || raw[0] == '{') && len(bytes.TrimSpace(raw[1:len(raw)-1])) == 0
 }
 
-// An eventView is what tells an event of the Responses API, or the answer to a request
-// for embeddings, from a chunk. Both are recognised by their members alone, so a stream
-// is read the same way for every kind of request.
-//
-// The Responses API sends typed events (platform.openai.com/docs/api-reference/
-// responses-streaming; vLLM's vllm/entrypoints/openai/responses): deltas carry text,
-// and response.completed, response.incomplete or response.failed ends the stream with
-// the whole response and its usage. There is no [DONE].
+// An eventView is what tells an event of the Responses or the Messages API, or embeddings, from a
+// chunk: its members alone, whatever was asked for. The last event of the Responses API has the whole
+// response and its usage; there is no [DONE].
 type eventView struct {
 	kind            []byte // the member type
 	delta, response []byte // as JSON text

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"slices"
 	"time"
 
 	"reprise/trace/ending"
@@ -229,12 +230,8 @@ func (c *Collector) complete() bool {
 	if c.out.DoneMarkers > 0 && c.out.Events > c.out.Malformed {
 		return true
 	}
-	for _, choice := range c.choices {
-		if choice.seen && !choice.finished {
-			return false
-		}
-	}
-	return c.out.Finished != NoInstant
+	open := slices.ContainsFunc(c.choices, func(choice choiceState) bool { return choice.seen && !choice.finished })
+	return c.out.Finished != NoInstant && !open
 }
 
 func (c *Collector) decode() {

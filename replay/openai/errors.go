@@ -127,13 +127,12 @@ func saysTooLong(body []byte) bool {
 }
 
 // lengthPhrases are what servers say about a prompt that does not fit: OpenAI's code,
-// llama-server's type, the messages of vLLM, SGLang and TensorRT-LLM.
+// llama-server's type, the messages of engines, and last those of Gemini, TGI, Anthropic and DashScope.
 var lengthPhrases = [][]byte{
 	[]byte("context_length"), []byte("context length"), []byte("maximum context"), []byte("exceed_context_size"),
 	[]byte("context size"),
 	[]byte("context window"), []byte("maximum model length"), []byte("max_model_len"), []byte("max_seq_len"),
 	[]byte("too many tokens"), []byte("prompt is too long"), []byte("input is too long"), []byte("prompt length"),
-	// Gemini, TGI, Anthropic, DashScope
 	[]byte("input token count"), []byte("`inputs` tokens"), []byte("context limit"), []byte("range of input length"),
 }
 

@@ -268,6 +268,5 @@ type edge struct {
 
 // at is a pointer to an instant after another.
 func at(from, after int64) *int64 {
-	t := from + after
-	return &t
+	return new(from + after)
 }

@@ -89,6 +89,5 @@ const (
 // epochNS is an instant of Unix time in nanoseconds, within the whole numbers of a float64
 // and the years that clocks show.
 func epochNS(seconds float64) *int64 {
-	ns := int64(math.Round(min(max(seconds, 0), 1<<33) * 1e9))
-	return &ns
+	return new(int64(math.Round(min(max(seconds, 0), 1<<33) * 1e9)))
 }

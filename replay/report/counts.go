@@ -76,8 +76,7 @@ func (c *ImpossibleCounts) kind(one usage.Finding, r *result.Result) *Impossible
 // claimed is a count as the server had it.
 func claimed(wrong *int64, right *int32) *int64 {
 	if wrong == nil && right != nil {
-		n := int64(*right)
-		return &n
+		return new(int64(*right))
 	}
 	return wrong
 }

@@ -154,12 +154,8 @@ func perToken(dst []int64, r *result.Result) []int64 {
 // well enough.
 func tokenEach(r *result.Result) bool {
 	if len(r.EventTokens) == int(r.Events) && !slices.Contains(r.EventTokens, 0) {
-		for _, n := range r.EventTokens[min(1, len(r.EventTokens)):] {
-			if n != 1 {
-				return false
-			}
-		}
-		return true
+		later := r.EventTokens[min(1, len(r.EventTokens)):]
+		return !slices.ContainsFunc(later, func(n int32) bool { return n != 1 })
 	}
 	return r.Output != nil && *r.Output == r.Events && (len(r.GapsNS) == 0 || slices.Max(r.GapsNS) < 1<<51)
 }

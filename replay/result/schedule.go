@@ -39,8 +39,7 @@ func DriftOf(n int64, sum float64, most time.Duration, values []time.Duration) *
 	d := &Drift{Turns: n, MeanNS: math.Round(sum / float64(n)), MaxNS: int64(most), P50NS: quantile(0.5),
 		Sample: int64(len(values))}
 	if len(values) >= 100 {
-		p99 := quantile(0.99)
-		d.P99NS = &p99
+		d.P99NS = new(quantile(0.99))
 	}
 	return d
 }

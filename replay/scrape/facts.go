@@ -67,8 +67,7 @@ func FactsOf(samples []Sample) (f Facts) {
 			}
 			for _, name := range []string{"enable_prefix_caching", "enable_block_reuse"} {
 				if on := s.Series.Label(name); on != "" {
-					yes := strings.EqualFold(on, "true") || on == "1"
-					f.PrefixCaching = &yes
+					f.PrefixCaching = new(strings.EqualFold(on, "true") || on == "1")
 				}
 			}
 		case "sglang:page_size", "dynamo_frontend_model_kv_cache_block_size", "trtllm_kv_cache_tokens_per_block":
@@ -107,10 +106,8 @@ func (s *Series) Label(name string) string {
 // spread over GPUs count the same requests, and so do SGLang's series for each priority
 // beside the one of all.
 func (s *Series) Secondary() bool {
-	for _, rank := range []string{"tp_rank", "pp_rank", "moe_ep_rank"} {
-		if value := s.Label(rank); value != "" && value != "0" {
-			return true
-		}
-	}
-	return s.Label("priority") != "" && strings.HasPrefix(s.Metric, "sglang:")
+	repeats := slices.ContainsFunc([]string{"tp_rank", "pp_rank", "moe_ep_rank"}, func(rank string) bool {
+		return !slices.Contains([]string{"", "0"}, s.Label(rank))
+	})
+	return repeats || s.Label("priority") != "" && strings.HasPrefix(s.Metric, "sglang:")
 }

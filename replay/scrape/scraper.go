@@ -140,12 +140,9 @@ func New(o Options) (*Scraper, error) {
 }
 
 func validName(s string) bool {
-	for _, c := range []byte(s) {
-		if c != '-' && c != '_' && c != '.' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') {
-			return false
-		}
-	}
-	return s != "" && len(s) <= 64
+	return s != "" && len(s) <= 64 && strings.IndexFunc(s, func(c rune) bool {
+		return c != '-' && c != '_' && c != '.' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z')
+	}) < 0
 }
 
 // Every is the interval.

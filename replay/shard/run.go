@@ -146,8 +146,7 @@ func cores(r *result.Run) float64 {
 // be of the same minute, so that it is a bound from above.
 func addWire(to, of *result.Wire) *result.Wire {
 	if to == nil {
-		one := *of
-		return &one
+		return new(*of)
 	}
 	to.Dials += of.Dials
 	to.DialsMinute += of.DialsMinute

@@ -30,8 +30,7 @@ func Summarize(meta *trace.Meta) *Summary {
 	}
 	s := &Summary{Set: *b, LostShare: b.Share()}
 	if meta.Timing == "" && b.DurationS >= 1 {
-		perDay := float64(b.LostTokens) * day / b.DurationS
-		s.LostPerDay = &perDay
+		s.LostPerDay = new(float64(b.LostTokens) * day / b.DurationS)
 	}
 	return s
 }

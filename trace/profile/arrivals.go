@@ -102,8 +102,7 @@ func (a *arrivals) summary() Arrivals {
 	s := Arrivals{InterArrival: a.gaps.stats(second), ZeroShare: share(a.zeros, max(a.n-1, 0)),
 		Clock: a.clock.summary()}
 	if sd := a.gaps.sd(); sd != nil && a.gaps.mean > 0 {
-		cv := *sd / a.gaps.mean
-		s.CV = &cv
+		s.CV = new(*sd / a.gaps.mean)
 	}
 	for i, width := range idcWindows {
 		one := IDC{WindowS: float64(width) / second}

@@ -20,8 +20,7 @@ const maxBlocks = 1 << 32
 // inGiB is the memory of the capacity, or nil where that of a token is unknown.
 func (c capacity) inGiB(kvBytes int64) *float64 {
 	if c.gib > 0 {
-		memory := float64(c.gib)
-		return &memory
+		return new(float64(c.gib))
 	}
 	return inGiB(c.tokens, kvBytes)
 }
@@ -223,8 +222,7 @@ func inGiB(tokens, kvBytes int64) *float64 {
 	if kvBytes < 1 {
 		return nil
 	}
-	memory := float64(tokens) * float64(kvBytes) / gib
-	return &memory
+	return new(float64(tokens) * float64(kvBytes) / gib)
 }
 
 // MaxKVBytesPerToken is how much a token of KV cache may take: 1 GiB, some thousand

@@ -94,8 +94,7 @@ func (d *distribution) sd() *float64 {
 	if d.n < 2 {
 		return nil
 	}
-	sd := math.Sqrt(d.m2 / float64(d.n-1))
-	return &sd
+	return new(math.Sqrt(d.m2 / float64(d.n-1)))
 }
 
 // A valueCount is a value and how often it came.

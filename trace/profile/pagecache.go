@@ -17,8 +17,7 @@ func (h *sheet) memory() (unit string, of func(*CurvePoint) *float64) {
 		if p.CapacityTokens == nil {
 			return nil
 		}
-		tokens := float64(*p.CapacityTokens)
-		return &tokens
+		return new(float64(*p.CapacityTokens))
 	}
 }
 

@@ -76,8 +76,7 @@ func (h *sheet) binRate(b *TimeBin, n int64) *float64 {
 	if h.stub(b) {
 		return nil
 	}
-	rate := float64(n) / (b.EndS - b.StartS)
-	return &rate
+	return new(float64(n) / (b.EndS - b.StartS))
 }
 
 func (h *sheet) idcTable() []doc.Table {

@@ -93,8 +93,7 @@ func spearman(pairs iter.Seq2[lengthPair, int64]) *float64 {
 	for p, count := range pairs {
 		cov += in[p.in] * out[p.out] * float64(count)
 	}
-	rho := cov / math.Sqrt(varIn) / math.Sqrt(varOut)
-	return &rho
+	return new(cov / math.Sqrt(varIn) / math.Sqrt(varOut))
 }
 
 // centred returns each value's mean rank less the mean of all n ranks, and the

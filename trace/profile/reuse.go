@@ -417,8 +417,7 @@ func (u *Reuse) WithGenerated() *ReuseSummary {
 	if u.generated == nil {
 		return nil
 	}
-	s := u.generated.summary()
-	return &s
+	return new(u.generated.summary())
 }
 
 // GeneratedGain is how many points of hit ratio, hundredths, a cache without
@@ -434,8 +433,7 @@ func (h HitRatios) points(o HitRatios) HitRatios {
 		if a == nil || b == nil {
 			return nil
 		}
-		points := 100 * (*a - *b)
-		return &points
+		return new(100 * (*a - *b))
 	}
 	return HitRatios{ByBlock: above(h.ByBlock, o.ByBlock), ByToken: above(h.ByToken, o.ByToken),
 		MeanOverRequests: above(h.MeanOverRequests, o.MeanOverRequests), FullBlocksOnly: above(h.FullBlocksOnly,
@@ -525,6 +523,5 @@ func share(part, whole int64) *float64 {
 	if whole == 0 {
 		return nil
 	}
-	f := float64(part) / float64(whole)
-	return &f
+	return new(float64(part) / float64(whole))
 }

@@ -51,8 +51,7 @@ func (s *sums) hitRatios() HitRatios {
 		FullBlocksOnly: share(s.fullHits, s.fullReferences),
 	}
 	if s.requests > 0 {
-		mean := s.shares / float64(s.requests)
-		r.MeanOverRequests = &mean
+		r.MeanOverRequests = new(s.shares / float64(s.requests))
 	}
 	return r
 }

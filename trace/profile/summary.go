@@ -143,8 +143,7 @@ func (p *Profiler) Summary() Summary {
 		}
 	}
 	if s.DurationS > 0 {
-		rate := float64(s.Requests) / s.DurationS
-		s.Rate = &rate
+		s.Rate = new(float64(s.Requests) / s.DurationS)
 	}
 	s.SessionShares = p.sessions.shares(p.meta.Sessions, s.Requests)
 	s.OverTime = p.overTime.overTime(&p.now.epoch)
