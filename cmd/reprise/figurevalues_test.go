@@ -46,6 +46,7 @@ func judgedRun() (run result.Run, rows []result.Result, metrics []result.Metric)
 			}
 			r.WantOutput = r.Output
 			r.FirstContentNS = trace.Ptr(*r.FirstTokenNS + r.GapsNS[0]) // the first event was reasoning
+			r.PrefillNS = trace.Ptr(1 + rng.Int64N(2e7))
 		}
 		r.Session, r.Turn, r.Parents = trace.Ptr(i%300), trace.Ptr(int32(i/300)), nil
 		if i >= 300 {
@@ -103,6 +104,7 @@ func byHand(rows []result.Result, metrics []result.Metric) judgedBy {
 		cached, prompt, output = cached+float64(*r.Cached), prompt+float64(*r.Input), output+float64(*r.Output)
 		add(figure.TTFT, *r.FirstTokenNS-r.DueNS)
 		add(figure.TTFO, *r.FirstContentNS-r.DueNS)
+		add(figure.PrefillTime, *r.PrefillNS)
 		add(figure.E2E, *r.LastTokenNS-r.DueNS)
 		add(figure.Headers, *r.HeadersNS-r.DueNS)
 		tpot := float64(*r.LastTokenNS-*r.FirstTokenNS) / float64(*r.Output-1)
@@ -208,6 +210,7 @@ var printedAs = map[string]struct{ path, family string }{
 	"sessions_per_s":                 {"sessions.sessions_per_s", "sessions_per_second{}"},
 	"cost_per_session":               {},
 	"queue_time":                     {"servers.queue_time.*_ms", `queue_time_seconds{statistic="*"}`},
+	"prefill_time":                   {"latency.prefill_time.*_ms", `prefill_time_seconds{statistic="*"}`},
 	"max_running":                    {"servers.running.max", "max_running{}"},
 	"max_waiting":                    {"servers.waiting.max", "max_waiting{}"},
 	"max_kv_cache_use":               {"servers.kv_cache_use.max", "max_kv_cache_use_ratio{}"},

@@ -164,7 +164,7 @@ func TestFirstMistakes(t *testing.T) {
 		{line: "report r.parquet --format yaml", code: 2, want: "reprise: --format: want one of text, json, " +
 			"markdown, csv, junit, prometheus, benchmark-report, vllm, decision\n"},
 		{line: "report r.parquet --contract c1.yaml", code: 2, want: "reprise: c1.yaml:1:20: want <= after p95 ttft\n"},
-		{line: "report r.parquet --contract c2.yaml", code: 2, want: "reprise: c2.yaml:1:15: no such metric; nearest is ttft: want a percentile, mean or max of ttft, ttfo, tpot, itl, itl_token, e2e, headers, session_time, session_slowdown, queue_time, such as p95_ttft; or one of requests_per_s, prompt_tokens_per_s, output_tokens_per_s, error_rate, goodput, hit_ratio, cost_per_million_output_tokens, session_success, sessions_per_s, cost_per_session, max_waiting\n"},
+		{line: "report r.parquet --contract c2.yaml", code: 2, want: "reprise: c2.yaml:1:15: no such metric; nearest is ttft: want a percentile, mean or max of ttft, ttfo, tpot, itl, itl_token, e2e, headers, session_time, session_slowdown, queue_time, prefill_time, such as p95_ttft; or one of requests_per_s, prompt_tokens_per_s, output_tokens_per_s, error_rate, goodput, hit_ratio, cost_per_million_output_tokens, session_success, sessions_per_s, cost_per_session, max_waiting\n"},
 		{line: "report r.parquet --contract c3.yaml", code: 2, want: "reprise: c3.yaml:1:11: say which ttft: a percentile such as p95_ttft, mean or max before it\n"},
 		{line: "report r.parquet --contract c4.yaml", code: 2, want: "reprise: c4.yaml:1:1: want keys and values, such as name:\n"},
 		{line: "report r.parquet --trust max-lag", code: 2, want: "reprise: --trust: want KEY=LIMIT, such as max-lag=100ms, separated by commas\n"},

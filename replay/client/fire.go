@@ -273,11 +273,20 @@ func (a *answer) read(resp *reply, asked int, quiet *silence, done func()) opena
 	}
 }
 
+// told is a time of a request that its server says; nil where the whole request took less.
+func told(said *time.Duration, r *result.Result) *int64 {
+	if said == nil || r.SentNS == nil || r.DoneNS == nil || int64(*said) > *r.DoneNS-*r.SentNS {
+		return nil
+	}
+	return (*int64)(said)
+}
+
 // note writes the outcome of a call into a Result.
 func (h *HTTP) note(c *httpCall, o *openai.Outcome, r *result.Result) {
 	r.FirstEventNS, r.FirstTokenNS, r.LastTokenNS = instant(o.FirstEvent), instant(o.FirstToken), instant(o.LastToken)
 	r.DoneNS = instant(o.Done)
 	r.FirstContentNS = instant(o.FirstContent)
+	r.QueueNS, r.PrefillNS = told(o.Queue, r), told(o.Prefill, r)
 	r.Events = clamp(o.TokenEvents)
 	r.GapsNS = make([]int64, len(o.Gaps))
 	for i, g := range o.Gaps {

@@ -268,14 +268,11 @@ func (h *HTTP) rowHeader(id int64, round int32, row *trace.Request, more http.He
 		}
 	}
 	if h.traceID != "" {
-		name, upper, lower := strconv.FormatInt(id, 10), uint32(round), uint32(id+1)
-		switch {
-		case id == result.NoRow:
-			name, upper, lower = fmt.Sprintf("before-%d", round), math.MaxUint32, uint32(round)
-		case round > 0:
-			name += "-" + strconv.FormatInt(int64(round), 10)
+		name, upper, lower := (&result.Transport{TraceID: h.traceID}).RequestID(id, round), uint32(round), uint32(id+1)
+		if id == result.NoRow {
+			name, upper, lower = fmt.Sprintf("%s-before-%d", h.traceID, round), math.MaxUint32, uint32(round)
 		}
-		set(requestIDHeader, h.traceID+"-"+name)
+		set(requestIDHeader, name)
 		// W3C Trace Context, level 1: version, trace, parent span, sampled. A span is
 		// not 0: it has the round in its upper half, and below it the row from 1.
 		set(traceparentHeader, fmt.Sprintf("00-%s-%08x%08x-01", h.traceID, upper, lower))

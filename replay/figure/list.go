@@ -100,11 +100,17 @@ var (
 
 	QueueTime = &Subject{Name: "queue_time", Label: "queue time", Unit: Milliseconds, Better: Lower, Spread: true,
 		Servers: true, also: []string{"request_queue_time", "server_queue_time"},
-		Definition: "How long requests waited at the servers before they were scheduled, by the servers' own " +
-			"histograms (vLLM, SGLang), which are scraped before the run and after it, so that a warm-up is in it. A " +
-			"percentile lies in a bucket, and is taken as if the bucket's requests were spread over it evenly, as " +
+		Definition: "How long requests waited at the servers before they were scheduled: as their answers say (vLLM " +
+			"with --enable-per-request-metrics, Dynamo, Groq, Cerebras), else by the servers' own histograms (vLLM, " +
+			"SGLang), which are scraped before the run and after it, so that a warm-up is in it. A percentile of a " +
+			"histogram lies in a bucket, and is taken as if the bucket's requests were spread over it evenly, as " +
 			"Prometheus does; beyond the last bound it is that bound.",
 		Formula: "lower + (upper − lower) · (p · Δcount − Δbelow) ÷ Δbucket"}
+	PrefillTime = &Subject{Name: "prefill_time", Label: "prefill time", Unit: Milliseconds, Better: Lower, Spread: true,
+		Servers: true, also: []string{"server_prefill_time", "request_prefill_time"},
+		Definition: "How long requests took at the servers from when they were scheduled to their first token, as their " +
+			"answers say: with the queue time, the server's part of TTFT. llama-server says it, too.",
+		Formula: "first token − scheduled, at the server"}
 	MaxRunning = &Subject{Name: "max_running", Label: "running, peak", Unit: Requests, Servers: true,
 		defined: []string{"servers.running"}}
 	MaxWaiting = &Subject{Name: "max_waiting", Label: "waiting, peak", Unit: Requests, Better: Lower, Servers: true,
@@ -122,7 +128,7 @@ var list = []*Subject{
 	TTFT, TTFO, TPOT, ITL, TokenITL, E2E, Headers, SendLag,
 	RequestRate, PromptRate, OutputRate, ErrorRate, Goodput, HitRatio, InFlight, TokenCost,
 	SessionTime, SessionServerTime, SessionSlowdown, SessionSuccess, SessionRate, SessionCost,
-	QueueTime, MaxRunning, MaxWaiting, MaxKVCacheUse, MaxGPUUse, MaxGPUMemory,
+	QueueTime, PrefillTime, MaxRunning, MaxWaiting, MaxKVCacheUse, MaxGPUUse, MaxGPUMemory,
 }
 
 // All are the subjects, in the order in which they are shown.

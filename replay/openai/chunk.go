@@ -18,7 +18,8 @@ type chunkView struct {
 	err        []byte       // the value of error, or the whole chunk if it is an error; nil without one
 	hasContent bool         // some choice generated something
 	progress   bool         // it says how far the prompt has been read, as llama-server does
-	stray      bool         // it is an object of no API, such as {"code":500,"message":…}
+	times      serverTimes
+	stray      bool // it is an object of no API, such as {"code":500,"message":…}
 	event      eventView
 }
 
@@ -97,6 +98,8 @@ func (v *chunkView) read(data []byte) bool {
 			if fault := (&cursor{b: raw}).member("error"); !isEmpty(fault) {
 				v.err = fault
 			}
+		case "metrics", "timings", "time_info", "nvext":
+			v.times.read(&c)
 		case "prompt_progress":
 			v.progress = !isEmpty(c.value())
 		case "error":
@@ -282,6 +285,9 @@ func (v *chunkView) readUsage(c *cursor) {
 	v.hasUsage = true
 	for first := true; c.more('}', first); first = false {
 		key := c.key()
+		if v.times.take(c, key) {
+			continue
+		}
 		if c.peek() != '{' {
 			v.readCount(c, key)
 			continue

@@ -318,6 +318,7 @@ func (c *Collector) addChunk(data []byte, at time.Duration, delay int32) {
 		c.addChoice(&v.choices[i], at)
 	}
 	c.noteEnd(v, at)
+	c.out.Queue, c.out.Prefill = cmp.Or(v.times.queue, c.out.Queue), cmp.Or(v.times.prefill, c.out.Prefill)
 	switch {
 	case v.ofMessage:
 		c.watchOutput(&c.messages, &v.counts)

@@ -35,6 +35,7 @@
 //     usage, tool calls, how it ended
 //   - chunk.go: reading one chunk or event: content, reasoning, usage, members of the
 //     Responses API
+//   - times.go: what a server says of the times of a request
 //   - cursor.go: walking over JSON without building it
 //   - outcome.go: the Outcome, and the generated Text
 //   - bound.go: the longest answer that a request allows

@@ -37,6 +37,10 @@ type Outcome struct {
 	// stream if there was none.
 	Done time.Duration
 
+	// Queue and Prefill are how long the request waited at the server to be scheduled, and from there to its first
+	// token, as the server says; nil where it does not.
+	Queue, Prefill *time.Duration
+
 	// TokenEvents counts the token events; one may carry several tokens, or none that
 	// the server counts.
 	TokenEvents int

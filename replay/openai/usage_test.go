@@ -2,6 +2,7 @@ package openai
 
 import (
 	"bytes"
+	"reflect"
 	"testing"
 	"time"
 
@@ -36,6 +37,32 @@ func TestUsageDialects(t *testing.T) {
 			if u.PromptTokens != d.Input || u.CompletionTokens != d.Output || cached != d.Cached || reasoning != d.Reasoning {
 				t.Errorf("%s, %s: prompt %d, cached %d, output %d, reasoning %d", d.Name, form, u.PromptTokens, cached, u.CompletionTokens, reasoning)
 			}
+		}
+	}
+}
+
+// What a server says of the times of a request is read in the words of each, and what is no time is unknown.
+func TestServerTimes(t *testing.T) {
+	ms := func(n float64) *time.Duration { d := time.Duration(n * 1e6); return &d }
+	usageOf := func(more string) string {
+		return `"choices":[],"usage":{"prompt_tokens":4,"completion_tokens":2,"total_tokens":6` + more + "}"
+	}
+	for said, want := range map[string][2]*time.Duration{
+		usageOf("") + `,"metrics":{"time_to_first_token_ms":85.25,"generation_time_ms":1240.5,"queue_time_ms":12.5}`: {ms(12.5), ms(85.25)}, // vLLM
+		usageOf("") + `,"timings":{"cache_n":60,"prompt_n":8,"prompt_ms":43.25,"predicted_ms":238.74}`:               {nil, ms(43.25)},      // llama-server
+		usageOf("") + `,"time_info":{"queue_time":0.0005,"prompt_time":0.00125,"created":1723733419}`:                {ms(.5), ms(1.25)},    // Cerebras
+		usageOf("") + `,"nvext":{"timing":{"prefill_wait_time_ms":12.5,"prefill_time_ms":70.5,"ttft_ms":83}}`:        {ms(12.5), ms(70.5)},  // Dynamo
+		usageOf(`,"queue_time":0.0125,"prompt_time":0.002,"total_time":1.5`):                                         {ms(12.5), ms(2)},     // Groq
+		`"choices":[],"x_groq":{"usage":{"prompt_tokens":4,"completion_tokens":2,"queue_time":0.25}}`:                {ms(250), nil},
+
+		usageOf("") + `,"metrics":{"queue_time_ms":-1,"time_to_first_token_ms":null}`:    {nil, nil},
+		usageOf("") + `,"metrics":{"queue_time_ms":"12","time_to_first_token_ms":1e300}`: {nil, nil},
+		usageOf("") + `,"metrics":[12]`: {nil, nil},
+	} {
+		body := tokA + finish + "data: {" + said + "}\n\n" + done
+		o := collect(NewScanner(bytes.NewReader([]byte(body)), noClock, 0), NewCollector(0))
+		if !reflect.DeepEqual([2]*time.Duration{o.Queue, o.Prefill}, want) || o.Usage == nil || o.Usage.CompletionTokens != 2 {
+			t.Errorf("%s: queue %v, prefill %v, usage %+v", said, o.Queue, o.Prefill, o.Usage)
 		}
 	}
 }

@@ -80,6 +80,7 @@ type requestCounts struct {
 type latencies struct {
 	begun                   [][origins]sample.Values // as in the list [begun]
 	chunk, token, tpot, lag sample.Values
+	queue, prefill          sample.Values // as the answers say
 	good                    [origins]int64
 	shared                  []int64 // gaps per token of one row
 	several                 int64   // answers of several tokens
@@ -106,7 +107,7 @@ func newCollector(run result.Run, opts Options) *collector {
 			c.latencies.begun[i][origin].Limit = opts.Exact
 		}
 	}
-	for _, s := range []*sample.Values{&c.chunk, &c.token, &c.tpot, &c.lag} {
+	for _, s := range []*sample.Values{&c.chunk, &c.token, &c.tpot, &c.lag, &c.queue, &c.prefill} {
 		s.Limit = opts.Exact
 	}
 	if opts.Contract != nil {
@@ -236,6 +237,12 @@ func (c *collector) addLatency(r *result.Result, groups []*group) {
 		}
 	}
 	addSpan(&c.tpot, l.TPOT)
+	if r.QueueNS != nil {
+		c.queue.Add(*r.QueueNS)
+	}
+	if r.PrefillNS != nil {
+		c.prefill.Add(*r.PrefillNS)
+	}
 	for _, g := range groups {
 		g.addSpans(l.TTFT[FromSent], l.TPOT, l.E2E[FromSent])
 	}
@@ -480,6 +487,8 @@ func (c *collector) describe(s *Summary, zeros bool) {
 	curve(&p.ITLToken, "per token (token-normalised ITL)", &c.token, &l.ITLToken, minDrawnMS)
 	curve(&p.TPOT, "TPOT", &c.tpot, &l.TPOT, 0)
 	curve(&p.Lag, "sent − due", &c.lag, &l.SendLag, minDrawnMS)
+	curve(new(doc.Series), "", &c.queue, &l.QueueTime, 0)
+	curve(new(doc.Series), "", &c.prefill, &l.PrefillTime, 0)
 
 	p.Input, p.Output, p.Wanted = c.input.series("prompt tokens"), c.output.series("output tokens"),
 		c.wanted.series("as the workload asks")

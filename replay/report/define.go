@@ -58,7 +58,11 @@ func metricDefinitions() []Definition {
 func saidDefinitions() (out []Definition) {
 	for _, of := range figure.All() {
 		if of.Servers && of.Spread {
-			out = append(out, ofFigure(of, "servers."+of.Name+".*", ""))
+			paths := "latency." + of.Name + ".*"
+			if of == figure.QueueTime {
+				paths += " servers.queue_time.*"
+			}
+			out = append(out, ofFigure(of, paths, ""))
 		}
 	}
 	return out

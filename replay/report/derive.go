@@ -231,6 +231,11 @@ func CheckResult(r *result.Result) error {
 			return bad("a gap is negative or longer than a run can be")
 		}
 	}
+	for _, said := range []*int64{r.QueueNS, r.PrefillNS} {
+		if said != nil && (*said < 0 || *said > MaxInstant) {
+			return bad("a time that the server said is negative or longer than a run can be")
+		}
+	}
 	for _, n := range []*int32{&r.WantInput, r.WantOutput, &r.Events, r.Known, r.Input, r.Cached, r.Output} {
 		if n != nil && *n < 0 {
 			return bad("a count is negative")

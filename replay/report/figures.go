@@ -1,6 +1,8 @@
 package report
 
 import (
+	"cmp"
+
 	"reprise/replay/figure"
 )
 
@@ -12,7 +14,10 @@ var stats = map[*figure.Subject]func(*Summary) *Stat{
 	figure.TokenITL: func(s *Summary) *Stat { return &s.Latency.ITLToken },
 	figure.SendLag:  func(s *Summary) *Stat { return &s.Latency.SendLag },
 
-	figure.QueueTime: serverFigure(func(o *Servers) *Stat { return o.QueueTime }),
+	figure.QueueTime: func(s *Summary) *Stat {
+		return cmp.Or(s.Latency.told(&s.Latency.QueueTime), serverFigure(func(o *Servers) *Stat { return o.QueueTime })(s))
+	},
+	figure.PrefillTime: func(s *Summary) *Stat { return s.Latency.told(&s.Latency.PrefillTime) },
 
 	figure.SessionTime: sessionFigure(func(o *Sessions) *Stat { return &o.Completion }),
 	figure.SessionServerTime: sessionFigure(func(o *Sessions) *Stat {

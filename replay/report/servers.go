@@ -206,7 +206,10 @@ func readServers(s *Summary, metrics func() trace.Reader[result.Metric], firstDu
 	}); err != nil {
 		return err
 	}
-	out := &Servers{FromS: float64(from) / 1e9, ToS: float64(to) / 1e9, QueueTime: queue.stat()}
+	out := &Servers{FromS: float64(from) / 1e9, ToS: float64(to) / 1e9}
+	if s.Latency.QueueTime.Count == 0 { // which each answer knows better
+		out.QueueTime = queue.stat()
+	}
 	totals := lines.totals(sums, out)
 	for name, into := range map[string]**float64{"hits": &out.PrefixHits, "queries": &out.PrefixQueries,
 		"preempt": &out.Preemptions,

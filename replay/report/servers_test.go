@@ -2,11 +2,13 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"math"
 	"slices"
 	"strings"
 	"testing"
 
+	"reprise/replay/figure"
 	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/doc"
@@ -334,6 +336,37 @@ func TestServersOfUnfinishedRun(t *testing.T) {
 	s := summarise(t, result.Run{EndedEarly: "killed"}, opts, answer(0, 0, 0, 100))
 	if v := s.Servers; v == nil || *v.Generated != 400 || v.ToS != 3.5 {
 		t.Errorf("%+v", v)
+	}
+}
+
+// Where answers say how long they waited at the server, that is the queue time, and not the histograms, which a
+// warm-up is in and which know buckets alone.
+func TestQueueTimeOfAnswers(t *testing.T) {
+	rows := []result.Metric{}
+	for at, below := range map[int64]float64{-1: 0, 1e9: 30} {
+		for suffix, labels := range map[string]string{"_sum": "", "_bucket": "le=1"} {
+			rows = append(rows, result.Metric{AtNS: at, Target: "a", Name: "vllm:request_queue_time_seconds" + suffix,
+				Kind: result.Counter, Labels: labels, Value: below})
+		}
+		rows = append(rows, result.Metric{AtNS: at, Target: "a", Name: "vllm:request_queue_time_seconds_bucket",
+			Kind: result.Counter, Labels: "le=+Inf", Value: below})
+	}
+	slices.SortStableFunc(rows, func(a, b result.Metric) int { return cmp.Compare(a.AtNS, b.AtNS) })
+	opts := Options{Metrics: func() trace.Reader[result.Metric] { return &trace.SliceReader[result.Metric]{Rows: rows} }}
+
+	quiet, said := answer(0, 0, 0, 100), answer(1, 0, 0, 100)
+	said.QueueNS, said.PrefillNS = trace.Ptr(int64(3e6)), trace.Ptr(int64(40e6))
+	for _, c := range []struct {
+		of       result.Result
+		mean     float64
+		answered bool
+	}{{quiet, 1000, false}, {said, 3, true}} {
+		s := summarise(t, result.Run{}, opts, c.of)
+		got := s.Figure(figure.Of(figure.Mean, figure.QueueTime))
+		prefill := s.Figure(figure.Of(figure.Mean, figure.PrefillTime))
+		if got == nil || *got != c.mean || (s.Servers.QueueTime == nil) != c.answered || (prefill != nil) != c.answered {
+			t.Errorf("queue time %v, histograms %+v, prefill %v", got, s.Servers.QueueTime, prefill)
+		}
 	}
 }
 

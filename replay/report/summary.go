@@ -150,6 +150,18 @@ type Latency struct {
 	ITLToken Stat   `json:"itl_token"`
 	TPOT     Stat   `json:"tpot"`
 	SendLag  Stat   `json:"send_lag"`
+
+	// As the servers say in their answers.
+	QueueTime   Stat `json:"queue_time"`
+	PrefillTime Stat `json:"prefill_time"`
+}
+
+// told are statistics of what the answers say, nil where they do not.
+func (l *Latency) told(of *Stat) *Stat {
+	if of.Count == 0 {
+		return nil
+	}
+	return of
 }
 
 // An Origin holds the latencies that begin when a request was sent, or was due.

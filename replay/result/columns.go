@@ -73,6 +73,8 @@ func columns() []column {
 		optional("claimed_cached_tokens", func(r *Result) **int64 { return &r.ClaimedCached }),
 		optional("claimed_output_tokens", func(r *Result) **int64 { return &r.ClaimedOutput }),
 		optional("text_bytes", func(r *Result) **int64 { return &r.TextBytes }),
+		optional("queue_ns", func(r *Result) **int64 { return &r.QueueNS }),
+		optional("prefill_ns", func(r *Result) **int64 { return &r.PrefillNS }),
 	}
 }
 

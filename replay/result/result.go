@@ -129,6 +129,11 @@ type Result struct {
 	// where it was not seen, and in files of versions that did not say.
 	TextBytes *int64 `parquet:"text_bytes,optional"`
 
+	// QueueNS and PrefillNS are how long the request waited at the server to be scheduled, and from there to its first
+	// token, as the server says in its answer; null where it does not, and in files of versions that did not ask.
+	QueueNS   *int64 `parquet:"queue_ns,optional"`
+	PrefillNS *int64 `parquet:"prefill_ns,optional"`
+
 	// Uncertain says which token events have an instant that is not known well, nil that
 	// none has. Files do not have it: a report marks those of [report.InstantsKernel].
 	Uncertain []bool `parquet:"-"`
@@ -138,7 +143,8 @@ type Result struct {
 func (Result) AddedColumns() []string {
 	return []string{"thread", "turn", "parents", "think_ns", "tool_ns", "play", "arrival_ns", "recorded_e2e_ns", "user",
 		"model", "adapter",
-		"refuted", "claimed_input_tokens", "claimed_cached_tokens", "claimed_output_tokens", "text_bytes"}
+		"refuted", "claimed_input_tokens", "claimed_cached_tokens", "claimed_output_tokens", "text_bytes",
+		"queue_ns", "prefill_ns"}
 }
 
 // Failed says whether the request counts as an error. One that was cut off on

@@ -281,9 +281,20 @@ const (
 	TemplateAssumed  = "assumed"  // the two cannot be told apart: all of it is taken to stand after the prompt
 )
 
+// RequestID is the X-Request-Id of a request, unless the user set that header; "" where requests have none.
+func (t *Transport) RequestID(row int64, round int32) string {
+	switch {
+	case t.TraceID == "":
+		return ""
+	case round > 0:
+		return fmt.Sprintf("%s-%d-%d", t.TraceID, row, round)
+	}
+	return fmt.Sprintf("%s-%d", t.TraceID, row)
+}
+
 // Transport is how requests were sent, and what headers and limits they had.
 type Transport struct {
-	// of the requests' traceparent; X-Request-Id is it, a hyphen, the row and, from the second on, the round
+	// of the requests' traceparent, and what [Transport.RequestID] begins with
 	TraceID  string   `json:"trace_id,omitempty"`
 	Affinity string   `json:"affinity_header,omitempty"`
 	Served   []Served `json:"served,omitempty"` // response headers that were recorded

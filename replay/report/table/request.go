@@ -28,6 +28,8 @@ type request struct {
 	Thread  *int32 `parquet:"thread,optional"`  // agent of the session, from 0, as in the workload
 	Play    *int32 `parquet:"play,optional"`    // which time the session was played, from 0, in a load by session
 
+	RequestID string `parquet:"request_id,optional"` // X-Request-Id, unless the user set that header
+
 	// Of the request's session tree, the same in all of its requests; null where the run has too
 	// many sessions to keep all.
 	Tree          *int64 `parquet:"tree,optional"`                // the least session of the tree
@@ -63,6 +65,8 @@ type request struct {
 	E2E         *float64 `parquet:"e2e_ms,optional"`
 	E2EFromDue  *float64 `parquet:"e2e_from_due_ms,optional"`
 	TPOT        *float64 `parquet:"tpot_ms,optional"`
+	Queue       *float64 `parquet:"queue_ms,optional"`    // at the server, as its answer says
+	Prefill     *float64 `parquet:"prefill_ms,optional"`  // at the server, to the first token
 	ITLMean     *float64 `parquet:"itl_mean_ms,optional"` // of the gaps between token events of this request
 	ITLMedian   *float64 `parquet:"itl_p50_ms,optional"`
 	ITLMax      *float64 `parquet:"itl_max_ms,optional"`
@@ -117,7 +121,7 @@ func (d *deriver) derive(r *result.Result) (request, error) {
 	outcome, class := report.OutcomeOf(r)
 	q := request{
 		Run: d.name, RowID: r.RowID, Round: r.Round, Session: r.Session, Turn: d.turnOf(r),
-		Thread: r.Thread, Play: r.Play,
+		Thread: r.Thread, Play: r.Play, RequestID: d.run.RequestID(r.RowID, r.Round),
 		Phase: "measured", Status: outcome.String(), Error: class, HTTPStatus: r.HTTPStatus,
 		FinishReason: r.FinishReason, Attempts: r.Attempts,
 		Model: d.run.Model, API: r.API, Category: r.Category, Class: r.Class,
@@ -185,6 +189,12 @@ func (q *request) addLatencies(r *result.Result) {
 		if c.from.OK {
 			*c.to = milliseconds(c.from.NS)
 		}
+	}
+	if r.QueueNS != nil {
+		q.Queue = milliseconds(*r.QueueNS)
+	}
+	if r.PrefillNS != nil {
+		q.Prefill = milliseconds(*r.PrefillNS)
 	}
 	if len(r.GapsNS) == 0 || r.Untimed() {
 		return

@@ -144,14 +144,14 @@ func TestCSV(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := "" +
-		"run,row,round,session,turn,thread,play,tree,session_status,session_time_s,session_server_s,phase,status,error,http_status,finish_reason,attempts,model,api,endpoint,category,class," +
+		"run,row,round,session,turn,thread,play,request_id,tree,session_status,session_time_s,session_server_s,phase,status,error,http_status,finish_reason,attempts,model,api,endpoint,category,class," +
 		"due_s,sent_s,first_token_s,last_token_s,done_s," +
-		"send_lag_ms,headers_ms,ttft_ms,ttft_from_due_ms,ttfo_ms,e2e_ms,e2e_from_due_ms,tpot_ms,itl_mean_ms,itl_p50_ms,itl_max_ms," +
+		"send_lag_ms,headers_ms,ttft_ms,ttft_from_due_ms,ttfo_ms,e2e_ms,e2e_from_due_ms,tpot_ms,queue_ms,prefill_ms,itl_mean_ms,itl_p50_ms,itl_max_ms," +
 		"input_tokens,input_tokens_wanted,output_tokens,output_tokens_wanted,output_from,cached_tokens,cached_tokens_expected,token_events\n" +
-		`one,7,0,3,0,,,3,failed,,,measured,succeeded,,200,length,1,"m, ""1""",chat,http://a,global,,` +
-		"1.5,1.502,1.542,1.573,1.573,2,1,40,42,40,71,73,10.333333,10.333333,10,20,100,100,4,4,usage,64,64,4\n" +
-		`one,8,0,3,1,,,3,failed,,,measured,failed,prepare,,,0,"m, ""1""",,,,,2,,,,,,,,,,,,,,,,,5,,6,,,,0` + "\n" +
-		`two,8,0,3,0,,,3,failed,,,measured,failed,prepare,,,0,,,,,,2,,,,,,,,,,,,,,,,,5,,6,,,,0` + "\n"
+		`one,7,0,3,0,,,,3,failed,,,measured,succeeded,,200,length,1,"m, ""1""",chat,http://a,global,,` +
+		"1.5,1.502,1.542,1.573,1.573,2,1,40,42,40,71,73,10.333333,,,10.333333,10,20,100,100,4,4,usage,64,64,4\n" +
+		`one,8,0,3,1,,,,3,failed,,,measured,failed,prepare,,,0,"m, ""1""",,,,,2,,,,,,,,,,,,,,,,,,,5,,6,,,,0` + "\n" +
+		`two,8,0,3,0,,,,3,failed,,,measured,failed,prepare,,,0,,,,,,2,,,,,,,,,,,,,,,,,,,5,,6,,,,0` + "\n"
 	if out.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", &out, want)
 	}
