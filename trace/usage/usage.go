@@ -164,9 +164,9 @@ var keys = map[string]Kind{
 	"cachedinputtokens":                  Cached, "cachewriteinputtokens": Written,
 	"inputtokens.total": Input, "inputtokens.cacheread": Cached, "inputtokens.cachewrite": Written,
 	"outputtokens.total": Output, "outputtokens.reasoning": Reasoning,
-	// Anthropic, Bedrock
+	// Anthropic, Bedrock, watsonx
 	"cachereadinputtokens": Cached, "cachecreationinputtokens": Written,
-	"inputtokencount": Input, "outputtokencount": Output, "cachereadinputtokencount": Cached,
+	"inputtokencount": Input, "outputtokencount": Output, "generatedtokencount": Output, "cachereadinputtokencount": Cached,
 	"cachewriteinputtokencount": Written,
 	// Gemini, Vertex, Qwen Code
 	"prompttokencount": Input, "candidatestokencount": Output, "responsetokencount": Output, "totaltokencount": Total,

@@ -23,6 +23,7 @@ func Dialects() []Dialect {
 		{"xai", `{"prompt_tokens":900,"completion_tokens":28,"total_tokens":940,"prompt_tokens_details":{"cached_tokens":640},"completion_tokens_details":{"reasoning_tokens":12}}`, 900, 640, 40, 12},
 		{"xai, reasoning alone",
 			`{"prompt_tokens":900,"completion_tokens":0,"total_tokens":940,"completion_tokens_details":{"reasoning_tokens":40}}`, 900, 0, 40, 40},
+		{"watsonx", `{"input_token_count":900,"generated_token_count":40}`, 900, 0, 40, 0},
 		{"gemini", `{"promptTokenCount":700,"toolUsePromptTokenCount":200,"cachedContentTokenCount":640,"candidatesTokenCount":28,"thoughtsTokenCount":12,"totalTokenCount":940}`, 900, 640, 40, 12},
 	}
 }
