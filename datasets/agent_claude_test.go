@@ -195,11 +195,3 @@ func TestClaudeFaults(t *testing.T) {
 		wantBad(t, in+strings.Repeat("\n", min(1, strings.Count(in, "\n"))), Options{Format: "claude-code"}, want)
 	}
 }
-
-func FuzzClaude(f *testing.F) {
-	f.Add([]byte(claudeAsks("u1", "", 1) + claudeSays("a1", "u1", 2, "m1", [3]int{1, 2, 3}, 4, claudeTools("Task:t1")) + claudeResult("u2", "a1", 3, "t1", "'toolUseResult':{'agentId':'MARK'}") +
-		claudeAsks("b1", "", 2, aside, "'agentId':'MARK'") + claudeSays("b2", "b1", 2.5, "m2", [3]int{1, 2, 3}, 4, "", aside, "'agentId':'MARK'") + claudeSays("a2", "u2", 4, "m3", [3]int{1, 2, 3}, 4, "")))
-	f.Add([]byte(claudeSays("a1", "a2", 2, "m1", [3]int{1, 2, 3}, 4, "") + claudeSays("a2", "a1", 2, "MARK", [3]int{1, 2, 3}, 4, "") + `{"uuid":"MARK","timestamp":"MARK"}` + "\nMARK"))
-	f.Add([]byte(claudeAsks("u1", "u1", 1, aside) + claudeSays("a1", "a1", 2, "m1", [3]int{1, 2, 3}, 4, "", aside)))
-	f.Fuzz(func(t *testing.T, in []byte) { fuzz(t, in, Options{Format: "claude-code"}) })
-}

@@ -160,11 +160,3 @@ func TestCodexFaults(t *testing.T) {
 		wantBad(t, in, Options{Format: "codex"}, want)
 	}
 }
-
-func FuzzCodex(f *testing.F) {
-	four := [4]int{9, 6, 4, 2}
-	f.Add([]byte(codexMetaLine("1", "MARK", "'forked_from_id':'MARK','source':{'subagent':{}}") + codexTurn("1", "MARK") + codexLine("1", "event_msg", codexAsks) + codexCalls("2", "wait", "MARK") +
-		codexResult("3", "MARK") + codexCount("3", four, four) + codexLine("4", "compacted", "'usage':'MARK'") + codexCount("5", [4]int{18, 9, 8, 4}, four)))
-	f.Add([]byte(codexMetaLine("1,0", "a", "'history_base':{'end_ordinal_exclusive':1}") + codexLine("2,1", "token_usage_record", "'thread_id':'MARK','usage':{'input_tokens':1}") + codexLine("2", "event_msg", "'type':'MARK','started_at':'MARK'") + "MARK"))
-	f.Fuzz(func(t *testing.T, in []byte) { fuzz(t, in, Options{Format: "codex"}) })
-}

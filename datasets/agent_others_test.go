@@ -84,21 +84,3 @@ func TestSWEAgent(t *testing.T) {
 	wantBad(t, strings.Replace(traj, `"role":"tool"`, `"role":"zebra"`, 1), Options{}, "log:4:13: history: a role is not one of")
 	wantBad(t, `{"trajectory":[{"action":"","observation":""}],"history":[{"role":"assistant","content":"x"}]}`+"\n", Options{}, "log:1:58: history: an answer stands before any message")
 }
-
-func FuzzOpenHands(f *testing.F) {
-	f.Add([]byte(openHandsFormat().Example))
-	f.Add([]byte(`{"history":[{"timestamp":"MARK","tool_call_metadata":{"model_response":{"id":"MARK"}}},{"timestamp":"1970-01-01T00:00:01","tool_call_metadata":{"model_response":{"id":"b"}}}],"metrics":{"token_usages":[{"model":"MARK","response_id":"b"},{}],"response_latencies":[{"latency":1e30,"response_id":"b"}]}}`))
-	f.Fuzz(func(t *testing.T, in []byte) { fuzz(t, in, Options{Format: "openhands"}) })
-}
-
-func FuzzAider(f *testing.F) {
-	f.Add([]byte(aiderFormat().Example))
-	f.Add([]byte(`{"event":"message_send_starting","properties":{"MARK":1},"user_id":"MARK","time":1767323040}` + "\n" + aiderFormat().Example + "\n" + `{"event":"MARK","time":"MARK"}`))
-	f.Fuzz(func(t *testing.T, in []byte) { fuzz(t, in, Options{Format: "aider"}) })
-}
-
-func FuzzSWEAgent(f *testing.F) {
-	f.Add([]byte(sweAgentFormat().Example))
-	f.Add([]byte("{\n\"trajectory\":[{\"execution_time\":\"MARK\",\"messages\":[{\"role\":\"user\",\"content\":\"MARK\"}]}],\n\"history\":[{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"MARK\"}]},{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[{\"function\":{\"name\":\"MARK\"}}]},{\"role\":\"assistant\",\"content\":\"MARK\"}]}\nMARK"))
-	f.Fuzz(func(t *testing.T, in []byte) { fuzz(t, in, Options{Format: "swe-agent"}) })
-}

@@ -88,11 +88,3 @@ func TestRequestsAreNoChats(t *testing.T) {
 		}
 	}
 }
-
-func FuzzChats(f *testing.F) {
-	for _, s := range []string{chatsFormat().Example, `[["MARK","b"]]`, `{"human":"MARK","assistant":"b"}`, `{"conversation_id":"MARK","turn":1,"role":"user","content":"a"}`,
-		`{"conversations":[[{"messages":[{"role":"user","content":"MARK"}],"prompt_tokens":3}]]}`, `{"messages":[{"role":"tool_call","content":"[{\"name\":\"MARK\"}]"}]}`} {
-		f.Add([]byte(s))
-	}
-	f.Fuzz(func(t *testing.T, in []byte) { fuzz(t, in, Options{Format: "chats"}) })
-}

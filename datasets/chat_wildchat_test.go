@@ -93,14 +93,3 @@ func TestDialogueFaults(t *testing.T) {
 		}
 	}
 }
-
-func FuzzWildChat(f *testing.F) {
-	f.Add([]byte(`{"conversation_hash":"MARK","model":"MARK","timestamp":"MARK","conversation":[{"role":"user","content":"MARK","timestamp":"MARK"},{"role":"assistant","content":"MARK","timestamp":1681000000}]}`))
-	f.Add([]byte(`{"conversation_hash":"c","timestamp":1681000000.5,"conversation":"[{\"role\":\"user\",\"content\":\"MARK\"},{\"role\":\"gpt\",\"content\":null}]"}` + "\n{MARK"))
-	f.Fuzz(func(t *testing.T, in []byte) { fuzz(t, in, Options{Format: "wildchat"}) })
-}
-
-func FuzzLMSYS(f *testing.F) {
-	f.Add([]byte(`{"conversation_id":"MARK","model":"MARK","conversation":[{"role":"user","content":"MARK"},{"role":"assistant","content":"MARK"},{"role":"MARK"}]}` + "\n[MARK]"))
-	f.Fuzz(func(t *testing.T, in []byte) { fuzz(t, in, Options{Format: "lmsys"}) })
-}

@@ -142,11 +142,3 @@ func TestResponseChainsForget(t *testing.T) {
 		}
 	}
 }
-
-func FuzzAPILog(f *testing.F) {
-	f.Add([]byte(`{"timestamp":1767323045,` + anthropicAsked + "," + anthropicAnswer + "}"))
-	f.Add([]byte(`{"timestamp":"2026-01-02",` + responsesAsked + "," + responsesAnswer + "}"))
-	f.Add([]byte(`{"timestamp":1767323045,"request":{"messages":[{"role":"user","content":"MARK"}]},"response":"data: {\"type\":\"message_start\",\"message\":{\"MARK\":1}}\ndata: {\"type\":\"message_delta\",\"usage\":{\"output_tokens\":\"MARK\"}}"}`))
-	f.Add([]byte(`{"timestamp":1767323045,` + responsesAsked + "," + responsesAnswer + "}\n" + `{"timestamp":1767323046,"request":{"input":"MARK","previous_response_id":"resp_1"},"response":{"id":"MARK","object":"response","output":[],"usage":{"input_tokens":9}}}`))
-	f.Fuzz(func(t *testing.T, in []byte) { fuzz(t, in, Options{Format: "api-log"}) })
-}

@@ -136,10 +136,3 @@ func TestErrorsNameTheFile(t *testing.T) {
 		t.Error("files that are not of a batch were taken for one")
 	}
 }
-
-func FuzzOpenAIBatch(f *testing.F) {
-	f.Add([]byte(logFixtures["openai-batch"]))
-	f.Add([]byte(`{"custom_id":"MARK","body":{"MARK":1,"messages":[{"role":"MARK"}]}}` + "\n" + `{"custom_id":"MARK","response":{"status_code":"MARK","body":{"created":"MARK","usage":{"prompt_tokens":"MARK"}}}}` + "\nMARK"))
-	f.Add([]byte(batchAsk + batchAnswer + batchAnswer))
-	f.Fuzz(func(t *testing.T, in []byte) { fuzz(t, in, Options{Format: "openai-batch"}) })
-}

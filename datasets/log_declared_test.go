@@ -231,18 +231,6 @@ func TestChatOf(t *testing.T) {
 	}
 }
 
-func FuzzDeclared(f *testing.F) {
-	for i, of := range declaredFormats() {
-		f.Add([]byte(of.example), uint8(i))
-		f.Add([]byte(strings.NewReplacer(`"m"`, `"MARK"`, "900", `"MARK"`).Replace(of.example)), uint8(i))
-	}
-	f.Add([]byte(`{"run_type":"llm","start_time":"MARK","inputs":{"messages":[{"role":"MARK","content":[[{"text":"MARK"}]]}]},"outputs":"MARK"}`), uint8(0))
-	f.Fuzz(func(t *testing.T, in []byte, i uint8) {
-		all := declaredFormats()
-		fuzz(t, in, Options{Format: all[int(i)%len(all)].name})
-	})
-}
-
 // The text log of SGLang has each call on the line of its end; text that it cuts is left out.
 func TestSGLangLog(t *testing.T) {
 	line := func(at, text, params, out string) string {
@@ -272,14 +260,6 @@ func TestSGLangLog(t *testing.T) {
 	if err == nil || err.Error() != "log:2:1: unexpected end of file: the last line is not whole" {
 		t.Error(err)
 	}
-}
-
-func FuzzSGLangLog(f *testing.F) {
-	const begin = "[2026-01-02 03:04:07] Finish: obj=GenerateReqInput("
-	f.Add([]byte(begin + `text='MARK', a={'MARK': (1, True)}, b=[1] ... [2]), out={'text': 'MARK', 'meta_info': {'prompt_tokens': 9}}`))
-	f.Add([]byte(begin + "a=((((((, MARK"))
-	f.Add([]byte(begin + `), out={'meta_info': {'prompt_tokens': 'MARK', 'e2e_latency': 1e99}}`))
-	f.Fuzz(func(t *testing.T, in []byte) { fuzz(t, in, Options{Format: "sglang"}) })
 }
 
 // The rows of one call are joined, in the order of their numbers and not of the file; an
@@ -314,10 +294,4 @@ func TestAPIMJoins(t *testing.T) {
 	if all, _ := mustRead(t, long.String(), Options{}); len(all) != maxApimCalls+10 {
 		t.Errorf("%d calls", len(all))
 	}
-}
-
-func FuzzAPIM(f *testing.F) {
-	f.Add([]byte(`{"tables":[{"columns":[{"name":"CorrelationId"},{"name":"PromptTokens"},{"name":"TimeGenerated"},{"name":"RequestMessages"}],"rows":[["MARK",900,"2026-01-02T03:04:05Z",["MARK"]],["MARK"],"MARK"]},"MARK"]}`))
-	f.Add([]byte("TimeGenerated,CorrelationId,SequenceNumber,PromptTokens,CompletionTokens,RequestMessages\n2026-01-02T03:04:05Z,MARK,0,9,1,MARK\n2026-01-02T03:04:05Z,MARK,MARK,MARK,1,MARK\n"))
-	f.Fuzz(func(t *testing.T, in []byte) { fuzz(t, in, Options{Format: "azure-apim"}) })
 }

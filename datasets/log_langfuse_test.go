@@ -244,11 +244,3 @@ func TestLangfuseFaults(t *testing.T) {
 	wantNote(t, wantEntries(t, strings.Replace(observation(`,"level":"ERROR"`), `{"input":10,"output":3}`, `{}`, 1), Options{}), noteFailedSpans+": 1")
 	wantBad(t, "["+observation("")+",", Options{}, "log:1:170: unexpected end of file")
 }
-
-func FuzzLangfuse(f *testing.F) {
-	f.Add([]byte(logFixtures["langfuse"]))
-	f.Add([]byte(observation(`,"input":"MARK","model_parameters":{"max_tokens":"MARK"},"MARK":MARK`)))
-	f.Add([]byte("type,start_time,usage_details,input\nGENERATION,2026-01-02 03:04:05,\"{\"\"input\"\":5}\",MARK\nGENERATION,MARK,MARK,MARK\n"))
-	f.Add([]byte(`{"trace":{"sessionId":"MARK"},"observations":[{"id":"MARK","parentObservationId":"MARK","type":"GENERATION","startTime":"2026-01-02","usage":{"input":1}},MARK`))
-	f.Fuzz(func(t *testing.T, in []byte) { fuzz(t, in, Options{Format: "langfuse"}) })
-}

@@ -233,17 +233,3 @@ func TestLiteLLMFaults(t *testing.T) {
 	}
 	wantNote(t, info, "records that end before they start: their latencies are left out: 1")
 }
-
-func FuzzLiteLLMSpend(f *testing.F) {
-	f.Add([]byte(logFixtures["litellm-spend"]))
-	f.Add([]byte(spend(map[string]string{"metadata": `{"prefix_block_hashes":["MARK",1],"prefix_block_size":16}`, "messages": "MARK", "startTime": "MARK", "model": "MARK"})))
-	f.Add([]byte(spend(map[string]string{"prompt_tokens": "17", "metadata": `{"prefix_block_hashes":["ff"],"prefix_block_size":16}`})))
-	f.Fuzz(func(t *testing.T, in []byte) { fuzz(t, in, Options{Format: "litellm-spend"}) })
-}
-
-func FuzzLiteLLMLog(f *testing.F) {
-	f.Add([]byte(logFixtures["litellm-log"]))
-	f.Add([]byte("{\n\"call_type\":\"acompletion\",\"MARK\":MARK}"))
-	f.Add([]byte(`{"startTime":1767323045.5,"endTime":"MARK","metadata":{"prefix_block_hashes":[1],"prefix_block_size":4},"prompt_tokens":3,"messages":[{"role":"MARK"}],"response":{"choices":[{"message":5}]}}`))
-	f.Fuzz(func(t *testing.T, in []byte) { fuzz(t, in, Options{Format: "litellm-log"}) })
-}

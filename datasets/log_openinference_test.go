@@ -76,9 +76,3 @@ func TestOTelNames(t *testing.T) {
 	// A row of a data set of traces: the session is that of the row.
 	wantEntries(t, `{"session_id":"x","harness":"h","spans":[`+span(lengths+`,"gen_ai.operation.name":"chat"`)+`]}`, Options{}, when+"session=x chat")
 }
-
-func FuzzOpenInference(f *testing.F) {
-	f.Add([]byte(span(inferenceFlat)))
-	f.Add([]byte(span(`"llm.input_messages.99999999999.message.role":"MARK","llm.input_messages.1.message.role":"user","llm.input_messages.1.message.contents.MARK.x":"MARK","llm.tools.0.tool.json_schema":"MARK","openinference.span.kind":"MARK"`)))
-	f.Fuzz(func(t *testing.T, in []byte) { fuzz(t, in, Options{Format: "otel-genai"}) })
-}

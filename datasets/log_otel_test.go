@@ -120,14 +120,6 @@ func TestOTelFaults(t *testing.T) {
 		"490923h4m5.5s in=12 out=3"), "records that end before they start: their latencies are left out: 1")
 }
 
-func FuzzOTel(f *testing.F) {
-	f.Add([]byte(logFixtures["otel-genai"]))
-	f.Add([]byte(span(lengths)))
-	f.Add([]byte("{\n\"spans\":[" + span(`"MARK":"MARK","gen_ai.usage.input_tokens":"MARK","gen_ai.input.messages":"[MARK"`) + ",MARK]}\n{}"))
-	f.Add([]byte(`[{"attributes":[{"key":"gen_ai.input.messages","value":{"stringValue":"[{\"role\":\"user\",\"parts\":[5,{\"type\":\"tool_call\"},\"MARK\"]}]"}}],"startTimeUnixNano":"1767323045000000000"}]`))
-	f.Fuzz(func(t *testing.T, in []byte) { fuzz(t, in, Options{Format: "otel-genai"}) })
-}
-
 // Definitions of tools stand as the source writes them, also where a span is one of
 // several and where its attributes are keys with typed values.
 func TestOTelToolsAsTheyStand(t *testing.T) {

@@ -82,15 +82,3 @@ func TestGatewayCSV(t *testing.T) {
 	wantBad(t, "time,request_json\n2026-01-02 03:04:05,"+quote(`{"messages":[{"role":"zqx"}]}`)+"\n", Options{}, "log:2:21: messages: a role is not")
 	wantBad(t, "time,request_json\n2026-01-02 03:04:05,\n", Options{}, "log:2:1: it has neither a prompt")
 }
-
-func FuzzSageMaker(f *testing.F) {
-	f.Add([]byte(logFixtures["sagemaker"]))
-	f.Add([]byte(capture(`{"MARK":"MARK","messages":[{"role":"MARK"}]}`, "=MARK") + "\nMARK"))
-	f.Fuzz(func(t *testing.T, in []byte) { fuzz(t, in, Options{Format: "sagemaker"}) })
-}
-
-func FuzzGatewayCSV(f *testing.F) {
-	f.Add([]byte(logFixtures["gateway-csv"]))
-	f.Add([]byte("timestamp,request_json\nMARK,MARK\n2026-01-02 03:04:05,\"{\"\"prompt\"\":\"\"MARK\"\"}\"\n\"MARK"))
-	f.Fuzz(func(t *testing.T, in []byte) { fuzz(t, in, Options{Format: "gateway-csv"}) })
-}

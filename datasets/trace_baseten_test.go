@@ -76,9 +76,3 @@ func TestBasetenLines(t *testing.T) {
 		t.Error(summary(&all[0]))
 	}
 }
-
-func FuzzBaseten(f *testing.F) {
-	f.Add([]byte(`{"timestamp_start_unix_ms":1760000000123,"prompt":"MARK","input_tokens":30,"output_tokens":2,"request_canceled":"MARK","total_hashes":["MARK",1,null],"block_size":16,"provided_session_id":"MARK"}`))
-	f.Add([]byte(`{"timestamp_start_unix_ms":1,"input_tokens":30,"output_tokens":2,"total_hashes":[1],"block_size":16,"duration_ttft_ms":1e3}` + "\n" + `{"timestamp_start_unix_ms":2.5,"input_tokens":30,"block_size":-1}`))
-	f.Fuzz(func(t *testing.T, in []byte) { fuzz(t, in, Options{Format: "baseten"}) })
-}

@@ -113,9 +113,3 @@ func TestBLISPair(t *testing.T) {
 		t.Error("a header that cannot be opened was read")
 	}
 }
-
-func FuzzBLIS(f *testing.F) {
-	f.Add([]byte(blisTop + "0,MARK,MARK,MARK,MARK,0,MARK,1024,true,276,40,276,0,0,0,0.5,MARK,0,0,1500,1600,91600,991600,12,MARK,MARK,MARK\n1,c,,,MARK,1,MARK,1024,true,1,1,1,0,0,0,0,,0,9,1000000,1000001,1000002,1000003,1,ok,,"))
-	f.Add([]byte("slo_class,arrival_time_us,input_tokens,output_tokens,send_time_us,first_chunk_time_us,last_chunk_time_us,prefix_length,prefix_group\nMARK,1,2,3,9223372036854775807,9223372036854775807,MARK,2147483647,g\n,0,0,0,0,1e18,9223372036854775806,0,g\n"))
-	f.Fuzz(func(t *testing.T, in []byte) { fuzz(t, in, Options{Format: "blis"}) })
-}

@@ -96,9 +96,3 @@ func TestDynamoRequestsFaults(t *testing.T) {
 		wantBad(t, in, Options{}, want)
 	}
 }
-
-func FuzzDynamoRequests(f *testing.F) {
-	f.Add([]byte(requestEnd("q0", "a", "", 0, 1000, replayed) + "\n" + toolEnd("a", 1100, 1200) + "\n" + requestEnd("q1", "b", "a", 1300, 1400, replayed) + "\n" + requestEnd("q2", "a", "", 1500, 1600, replayed)))
-	f.Add([]byte(`{"event":{"schema":"dynamo.request.trace.v1","event_type":"request_end","event_time_unix_ms":"MARK","agent_context":{"session_id":"MARK"},"request":{"request_id":"MARK","input_tokens":5,"request_received_ms":1e300}}}` + "\n{MARK"))
-	f.Fuzz(func(t *testing.T, in []byte) { fuzz(t, in, Options{Format: "dynamo-requests"}) })
-}

@@ -25,9 +25,3 @@ func TestEvalscope(t *testing.T) {
 		t.Errorf("%d entries, %+v, %v", len(all), info.FirstBad, err)
 	}
 }
-
-func FuzzEvalscope(f *testing.F) {
-	f.Add([]byte(`{"body":{"model":"MARK","messages":[{"role":"user","content":"MARK"}],"tools":[1]},"timestamp":0,"request_id":"MARK"}` + "\n" + `{"body":"{\"prompt\":\"MARK\"}","timestamp":2.25,"completion_tokens":9}`))
-	f.Add([]byte(`{"body":"MARK","timestamp":"MARK"}`))
-	f.Fuzz(func(t *testing.T, in []byte) { fuzz(t, in, Options{Format: "evalscope"}) })
-}

@@ -121,13 +121,3 @@ func TestRolloutsOfTwoFiles(t *testing.T) {
 		t.Errorf("%d entries, %v: %v", len(all), err, all)
 	}
 }
-
-func FuzzTrie(f *testing.F) {
-	f.Add([]byte(`{"num_turns":1,"input_prompt_length":40,"assistant_response_length":[10],"tool_call_output_length":[14],"tool_call_latency":[1.5],"final_assistant_response_length":7}`))
-	f.Fuzz(func(t *testing.T, in []byte) { fuzz(t, in, Options{Format: "trie"}) })
-}
-
-func FuzzRollouts(f *testing.F) {
-	f.Add([]byte(`{"group":0,"stream":0,"prompt_len":40,"out_lens":[10,5],"obs_lens":[14],"tool_times":[1.5]}` + "\n" + `{"group":0,"stream":1,"prompt_len":40,"out_lens":[3],"obs_lens":[]}`))
-	f.Fuzz(func(t *testing.T, in []byte) { fuzz(t, in, Options{Format: "rl-rollouts"}) })
-}

@@ -191,15 +191,3 @@ func TestTraceLabSessionsPublished(t *testing.T) {
 		t.Errorf("%d sessions, %d later rounds, %d", len(sessions), waits, *all[302].InputTokens)
 	}
 }
-
-func FuzzTraceLab(f *testing.F) {
-	f.Add([]byte(round("MARK", 0, "user_message@01", "text@02", "MARK@03") + round("MARK", 1, "tool_result@05", "text@06")))
-	f.Add([]byte(`{"session_id":"MARK","round_index":"MARK","input_tokens_total":1,"output_tokens":2,"timing_events":["MARK",{"event_type":7,"timestamp":"MARK"}]}` + "\n{MARK"))
-	f.Fuzz(func(t *testing.T, in []byte) { fuzz(t, in, Options{Format: "tracelab"}) })
-}
-
-func FuzzTraceLabSessions(f *testing.F) {
-	f.Add([]byte("session_id,arrival_time,round_idx,prefix_len,input_len,output_len,tool_wait_after_ms\nMARK,1.5,0,0,600,3,7\nMARK,1,1,513,600,3,MARK\n\"MARK"))
-	f.Add([]byte("id,arrival_time,round_idx,prefix_len,input_len,output_len,tool_wait_after_ms\r\n1,1e300,0,2147483647,0,0,0\r\n"))
-	f.Fuzz(func(t *testing.T, in []byte) { fuzz(t, in, Options{Format: "tracelab-sessions"}) })
-}

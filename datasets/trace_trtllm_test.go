@@ -124,10 +124,3 @@ func TestTRTLLMTimed(t *testing.T) {
 		}
 	}
 }
-
-func FuzzTRTLLM(f *testing.F) {
-	f.Add([]byte(trtllmTraceOf("a", trtllmMessage("", 0, 0, "system", `'system_prompt_id':'MARK','tokens':40`), trtllmMessage("", 0, 1, "assistant", `'prompt_tokens':70,'completion_tokens':6`),
-		trtllmEventAt("parallel_start", "", ""), trtllmMessage("0", 1, 0, "assistant", `'prompt_tokens':70,'completion_tokens':6,'finish_reason':'MARK','content':'MARK'`), trtllmEventAt("parallel_end", "", ""))))
-	f.Add([]byte(trtllmTraceOf("MARK", trtllmEventAt("parallel_start", "0,1", `,'children':[{'event_type':'tool_call','duration_ms':1e9}]`), trtllmEventAt("MARK", "-1", ""))))
-	f.Fuzz(func(t *testing.T, in []byte) { fuzz(t, in, Options{Format: "trtllm-trace"}) })
-}

@@ -170,34 +170,6 @@ func FuzzAIPerf(f *testing.F) {
 	})
 }
 
-func FuzzBailian(f *testing.F) {
-	f.Add([]byte(traceFixtures["bailian"]))
-	f.Add([]byte(`{"chat_id":"MARK","parent_chat_id":1.5,"timestamp":1,"input_length":16,"output_length":1,"turn":0,"hash_ids":[1,2,3],"type":"MARK"}` + "\nMARK"))
-	f.Add([]byte(`{"chat_id":1,"parent_chat_id":1,"timestamp":1,"input_length":17,"output_length":1,"turn":2,"hash_ids":[1],"type":null}`))
-	f.Fuzz(func(t *testing.T, in []byte) { fuzz(t, in, Options{Format: "bailian"}) })
-}
-
-func FuzzBurstGPT(f *testing.F) {
-	f.Add([]byte(traceFixtures["burstgpt"]))
-	f.Add([]byte("Log Type,Elapsed time,Session ID,Timestamp,Model,Request tokens,Response tokens\nMARK,MARK,MARK,MARK,MARK,MARK,MARK\nx,1.5,9,5,m,1,0\nx,,,6.5,,1,2"))
-	f.Fuzz(func(t *testing.T, in []byte) { fuzz(t, in, Options{Format: "burstgpt"}) })
-}
-
-func FuzzAzure2025(f *testing.F) {
-	f.Add([]byte(traceFixtures["azure-2025"]))
-	f.Add([]byte("NumImages,TIMESTAMP,ContextTokens,GeneratedTokens\nMARK,MARK,MARK,MARK\n-1,2024-10-15T12:00:00Z,1,2\n,2024-10-15T12:00:00Z,1,2"))
-	f.Fuzz(func(t *testing.T, in []byte) { fuzz(t, in, Options{Format: "azure-2025"}) })
-}
-
-func FuzzWeka(f *testing.F) {
-	f.Add([]byte(traceFixtures["weka"]))
-	f.Add([]byte("[" + strings.ReplaceAll(strings.TrimSpace(traceFixtures["weka"]), "\n", ",\n") + "]"))
-	f.Add([]byte(`{"id":"MARK","block_size":4,"requests":[{"t":1,"type":"s","in":5,"out":1,"hash_ids":[]},{"t":2,"type":"subagent","requests":[` +
-		`{"t":0.5,"type":"n","model":"MARK","in":400,"out":1,"hash_ids":[1,2]},{"t":3,"type":"subagent","requests":[{"t":0,"type":"s","in":0,"out":0}]}]}]}`))
-	f.Add([]byte(`{"id":"a","block_size":1,"requests":[{"t":"MARK","type":"MARK","in":1.5,"hash_ids":["MARK"],"stop":"MARK"}]} MARK`))
-	f.Fuzz(func(t *testing.T, in []byte) { fuzz(t, in, Options{Format: "weka"}) })
-}
-
 // Published traces are long: these have the shape of theirs.
 func BenchmarkDynamo(b *testing.B) {
 	benchmark(b, bytes.ReplaceAll(mooncakeLog(), []byte(`{"timestamp"`), []byte(`{"priority": 1, "timestamp"`)), false)
