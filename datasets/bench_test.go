@@ -54,8 +54,6 @@ func BenchmarkMooncake(b *testing.B) { benchmark(b, mooncakeLog(), false) }
 // earn its place.
 func BenchmarkMooncakeByJSON(b *testing.B) { benchmark(b, mooncakeLog(), true) }
 
-func BenchmarkShareGPT(b *testing.B) { benchmark(b, shareGPTLog(), false) }
-
 func shareGPTLog() []byte {
 	turn := func(from string, words int) string {
 		return fmt.Sprintf(`{"from":"%s","value":"%s"}`, from, strings.Repeat(`The \"quick\" brown fox jumps over the lazy dog and back again.\n`, words/12))
@@ -64,19 +62,22 @@ func shareGPTLog() []byte {
 	return []byte("[" + strings.Repeat(one+",\n", 999) + one + "]")
 }
 
-func BenchmarkOpenAILog(b *testing.B) {
-	log, err := Demo()
-	if err != nil {
-		b.Fatal(err)
+// BenchmarkFormats reads the example of each format over and over. A format of which no example is a whole file has none.
+func BenchmarkFormats(b *testing.B) {
+	for _, of := range Formats() {
+		in := of.Example + "\n"
+		if header, row, ok := strings.Cut(in, "\n"); ok && row != "" {
+			in = header + "\n" + strings.Repeat(row, 1000)
+		} else {
+			in = strings.Repeat(in, 1000)
+		}
+		if _, _, err := read(strings.NewReader(in), Options{}); err != nil {
+			continue
+		}
+		b.Run(of.Name, func(b *testing.B) { benchmark(b, []byte(in), false) })
 	}
-	in, err := io.ReadAll(log)
-	if err != nil {
-		b.Fatal(err)
-	}
-	benchmark(b, in, false)
+	b.Run("sharegpt of many", func(b *testing.B) { benchmark(b, shareGPTLog(), false) })
 }
-
-func BenchmarkAzure(b *testing.B) { benchmark(b, azureLog(), false) }
 
 func azureLog() []byte {
 	return []byte(azureHeader + strings.Repeat("2023-11-16 18:17:03.9799600,4808,10\r\n", 20_000))

@@ -230,14 +230,6 @@ func TestInspectedFormatFile(t *testing.T) {
 	}
 }
 
-// A known format needs no mapping.
-func TestInspectKnown(t *testing.T) {
-	got, found := inspected(t, fixtures["openai-log"])
-	if found.Format != "openai-log" || found.Flags != nil || found.Missing != "" {
-		t.Errorf("%s\n%+v", got, found)
-	}
-}
-
 // Lists of structs and JSON in strings are found in Parquet.
 func TestInspectParquet(t *testing.T) {
 	type message struct {

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"reprise/datasets/internal/fault"
 )
@@ -267,17 +266,4 @@ func FuzzVLLMLog(f *testing.F) {
 		in = slices.DeleteFunc(in, func(b byte) bool { return b == 0 })
 		fuzz(t, in, Options{Format: "vllm-log"})
 	})
-}
-
-// A line of megabytes is not searched from end to end for an event.
-func BenchmarkVLLMLog(b *testing.B) {
-	var log strings.Builder
-	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	for i := range 2000 {
-		at = at.Add(time.Second)
-		log.WriteString(received("INFO "+at.Format("01-02 15:04:05")+" [logger.py:39] ", fmt.Sprintf("chatcmpl-%d", i),
-			"prompt: '"+strings.Repeat(`The \'quick\' brown fox.\n`, 200)+"', "+vllmParams+"prompt_token_ids: None, lora_request: None."))
-		log.WriteString("INFO " + at.Format("01-02 15:04:05") + ` [async_llm.py:1] Added request.` + "\n")
-	}
-	benchmark(b, []byte(log.String()), false)
 }

@@ -324,42 +324,6 @@ func publishedPool(t testing.TB, name string) []File {
 	return files
 }
 
-// The clients of the published pools, against digits that were made from their
-// files independently: weighted by rate over all windows.
-func TestServeGenPublished(t *testing.T) {
-	for _, c := range []struct {
-		files    string
-		span     time.Duration
-		requests float64
-		in, out  [4]float64 // mean, p50, p90, p99
-	}{
-		{"deepseek-r1/chunk-35-*", 24 * time.Hour, 395_572, [4]float64{112, 37, 180, 1493}, [4]float64{2604, 1586, 5811, 12446}},
-		{"m-small/chunk-17-*", 14 * 24 * time.Hour, 152.3e6, [4]float64{19, 19, 20, 20}, [4]float64{7.5, 3, 13, 111}},
-	} {
-		files := publishedPool(t, c.files)
-		d, err := openServeGen(files, Options{Seed: 1, PoolSpan: c.span}, &Source{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		client := d.(*serveGenDecoder).clients[0]
-		var requests float64
-		in, out := map[int32]float64{}, map[int32]float64{}
-		for _, w := range client.windows {
-			n := w.rate * w.width.Seconds()
-			requests += n
-			lengths := client.lengthsAt(w.start)
-			lengths.fields["input_tokens"].addTo(in, n)
-			lengths.fields["output_tokens"].addTo(out, n)
-		}
-		if math.Abs(requests/c.requests-1) > 0.001 {
-			t.Errorf("%s: %.0f requests are expected, want %.0f", c.files, requests, c.requests)
-		}
-		near(t, c.files+" input", describe(in), c.in, 0.015)
-		near(t, c.files+" output", describe(out), c.out, 0.015)
-		t.Logf("%s: %.0f requests expected, in %.5g out %.5g", c.files, requests, describe(in), describe(out))
-	}
-}
-
 // What is drawn from the published R1 client has the published digits.
 func TestServeGenPublishedDraws(t *testing.T) {
 	s := &Source{file: "pool"}

@@ -312,14 +312,6 @@ func TestHopelessSourcesStopEarly(t *testing.T) {
 	}
 }
 
-func TestOnlyBadRows(t *testing.T) {
-	_, _, err := read(strings.NewReader("[]\n{}\n"), Options{Format: "mooncake", MaxBad: 0.1})
-	var tooBad *tooManyBad
-	if !errors.As(err, &tooBad) || tooBad.Bad != 2 {
-		t.Errorf("%v", err)
-	}
-}
-
 // Errors of the reader itself keep their identity and get a place.
 func TestReadErrors(t *testing.T) {
 	for _, format := range []string{"mooncake", "azure-2023", "sharegpt", "openai-log"} {

@@ -150,13 +150,6 @@ func TestMooncakeNotesUnknownFields(t *testing.T) {
 	}
 }
 
-func TestMooncakeInfo(t *testing.T) {
-	_, info := mustRead(t, oneRow, Options{})
-	if info.BlockSize != 512 || !info.BlocksHashed || !info.HasTimes || info.TimeUnit != "ms" || info.HasText || info.HasSessions || info.HasUsers {
-		t.Errorf("%+v", info)
-	}
-}
-
 // The parser by hand and encoding/json agree, on every line that the first
 // accepts and on what is wrong with the others, whether plain entries are read by columns or not.
 func sameBothWays(t *testing.T, in []byte) {

@@ -1,7 +1,6 @@
 package datasets
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -80,26 +79,6 @@ func notesAre(t *testing.T, info Info, want ...string) {
 	}
 }
 
-// Every format is told by its content from every other, and read alike with and
-// without its name.
-func TestTracesAreDetected(t *testing.T) {
-	for name, in := range traceFixtures {
-		if f, err := detectFormat([]byte(in)); err != nil || f.Name != name {
-			t.Errorf("%s is taken for %q, %v", name, f.Name, err)
-		}
-		named, _ := mustRead(t, in, Options{Format: name})
-		found, info := mustRead(t, in, Options{})
-		if len(named) == 0 || len(named) != len(found) || info.Bad != 0 {
-			t.Errorf("%s: %d entries, %d without its name, %d bad", name, len(named), len(found), info.Bad)
-		}
-	}
-	for name, in := range fixtures {
-		if f, err := detectFormat([]byte(in)); err != nil || f.Name != name {
-			t.Errorf("%s is taken for %q, %v", name, f.Name, err)
-		}
-	}
-}
-
 // An input that is cut anywhere gives an error that names the place, or, cut
 // between records, the records so far. A cut inside the last number of a CSV
 // file cannot be told.
@@ -168,58 +147,4 @@ func FuzzAIPerf(f *testing.F) {
 		}
 		fuzz(t, in, o)
 	})
-}
-
-// Published traces are long: these have the shape of theirs.
-func BenchmarkDynamo(b *testing.B) {
-	benchmark(b, bytes.ReplaceAll(mooncakeLog(), []byte(`{"timestamp"`), []byte(`{"priority": 1, "timestamp"`)), false)
-}
-
-func BenchmarkAIPerf(b *testing.B) {
-	text := strings.Repeat(`The \"quick\" brown fox jumps over the lazy dog. `, 40)
-	benchmark(b, []byte(strings.Repeat(`{"timestamp":5,"text_input":"`+text+`","output_length":7}`+"\n", 1000)), false)
-}
-
-func BenchmarkBailian(b *testing.B) {
-	var log bytes.Buffer
-	for i := range 2_000 {
-		fmt.Fprintf(&log, `{"chat_id":%d,"parent_chat_id":%d,"timestamp":%d.5,"input_length":%d,"output_length":9,"type":"text","turn":1,"hash_ids":[0`, i, i-1, i, 16*60)
-		for j := 1; j < 60; j++ {
-			fmt.Fprintf(&log, ", %d", 100*i+j)
-		}
-		log.WriteString("]}\n")
-	}
-	benchmark(b, log.Bytes(), false)
-}
-
-func BenchmarkBurstGPT(b *testing.B) {
-	benchmark(b, []byte("Timestamp,Session ID,Elapsed time,Model,Request tokens,Response tokens,Total tokens,Log Type\n"+
-		strings.Repeat("5,17,1.25,ChatGPT,472,18,490,Conversation log\n", 20_000)), false)
-}
-
-func BenchmarkAzure2024(b *testing.B) {
-	benchmark(b, []byte(azureHeader+strings.Repeat("2024-05-10 00:00:00.009930+00:00,2162,5\n", 20_000)), false)
-}
-
-func BenchmarkAzure2025(b *testing.B) {
-	benchmark(b, []byte("TIMESTAMP,NumImages,ContextTokens,GeneratedTokens\n"+strings.Repeat("2024-10-15T12:00:00.269Z,1,1180,42\n", 20_000)), false)
-}
-
-func BenchmarkWeka(b *testing.B) {
-	var log bytes.Buffer
-	for c := range 10 {
-		fmt.Fprintf(&log, `{"id":"%d","block_size":64,"requests":[`, c)
-		for i := range 100 {
-			if i > 0 {
-				log.WriteByte(',')
-			}
-			fmt.Fprintf(&log, `{"t":%d.5,"type":"s","model":"m","in":%d,"out":9,"api_time":0.25,"hash_ids":[0`, i, 64*(500+i))
-			for j := 1; j < 500+i; j++ {
-				fmt.Fprintf(&log, ",%d", j)
-			}
-			log.WriteString("]}")
-		}
-		log.WriteString("]}\n")
-	}
-	benchmark(b, log.Bytes(), false)
 }
