@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"reprise/anonymize"
-	"reprise/trace"
 	"reprise/trace/doc"
 	"reprise/trace/doc/pagetest"
 )
@@ -74,47 +73,5 @@ func TestPageOfRelease(t *testing.T) {
 	}
 	if n := len(sectionOf(t, p, "What risks are left").Notes); n != len(card.Risks) {
 		t.Errorf("%d risks are left of %d", n, len(card.Risks))
-	}
-}
-
-// A failed check is the verdict, an outsider is told what was skipped, and data
-// that are for the house say so.
-func TestPageVerdict(t *testing.T) {
-	src := linkHouse(t)
-	bad := drawnCase(t, src, anonymize.UnitUser, func(rows []trace.Request) { rows[7].Model = "Jane" })
-	if p, _ := auditPage(t, bad, "free-text"); p.Verdict[0].Level != doc.Bad || p.Verdict[0].Word != "free-text failed" {
-		t.Errorf("with a name: %+v", p.Verdict)
-	}
-	bad.Internal = nil
-	p, _ := auditPage(t, bad, "times")
-	if len(p.Notes) != 1 || p.Notes[0].Level != doc.Info {
-		t.Errorf("somebody outside: %+v", p.Notes)
-	}
-	if slices.ContainsFunc(p.Sections, func(s doc.Section) bool { return s.Title == "Before and after" }) {
-		t.Error("there is a change without a source")
-	}
-	path := t.TempDir() + "/house.parquet"
-	err := trace.Create(path, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
-		return trace.Meta{Tier: anonymize.Internal}, nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	o, err := OpenOutput(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer o.Close()
-	p, _ = auditPage(t, &Case{Output: o}, "card")
-	if p.Verdict[0].Level != doc.Bad || !slices.ContainsFunc(p.Notes, func(n doc.Note) bool { return strings.Contains(n.Text, "stays personal data") }) {
-		t.Errorf("a trace of the house without rows and card: %+v", p.Notes)
-	}
-}
-
-func TestGrouped(t *testing.T) {
-	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1000: "-1,000", -100: "-100"} {
-		if got := doc.Count(n); got != want {
-			t.Errorf("%d is %s, want %s", n, got, want)
-		}
 	}
 }

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"testing"
-	"time"
 
 	"reprise/trace/fleet"
 )
@@ -80,26 +79,6 @@ func TestPoolUsesNodesAgain(t *testing.T) {
 	}
 	if p.find(47) != keyless || p.find(48) == keyless || p.find(49) == keyless {
 		t.Error("the pool does not keep the last two blocks and no more")
-	}
-}
-
-func TestQuirkBounds(t *testing.T) {
-	var got time.Duration
-	duration := span(func(_ *behaviour, d time.Duration) { got = d })
-	for value, ok := range map[string]bool{"1ns": true, "1h": true, "0s": false, "-1s": false, "1h1ns": false,
-		"5": true, "5 min": true, "x": false, "": false} {
-		got = 0
-		if err := duration(&behaviour{}, value); (err == nil) != ok || (got != 0) != ok {
-			t.Errorf("duration %q: %v, set to %v", value, err, got)
-		}
-	}
-	set := -9
-	whole := number(3, 2, 5, func(_ *behaviour, n int) { set = n })
-	for value, want := range map[string]int{"": 3, "2": 2, "5": 5, "1": -9, "6": -9, "x": -9} {
-		set = -9
-		if err := whole(&behaviour{}, value); set != want || (err == nil) != (want > 0) {
-			t.Errorf("number %q: %v, set to %d, want %d", value, err, set, want)
-		}
 	}
 }
 

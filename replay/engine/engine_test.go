@@ -306,41 +306,6 @@ func TestEngineByHand(t *testing.T) {
 	}
 }
 
-func TestEngineRefuses(t *testing.T) {
-	c := DefaultConfig()
-	c.KVTokens, c.MaxSeqs, c.MaxWaiting = 64, 1, 1
-	e, err := newEngineCore(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, want := range []error{nil, nil, ErrBusy} {
-		if err := e.Add(&Job{ID: int64(i), Prompt: 10, Output: 10}, 0); err != want {
-			t.Errorf("job %d: %v", i, err)
-		}
-	}
-	e.Run(Never, newTape())
-	if err := e.Add(&Job{ID: 9, Prompt: 60, Output: 6}, 0); err != ErrTooLong {
-		t.Errorf("65 tokens of KV in 64: %v", err)
-	}
-	if err := e.Add(&Job{ID: 9, Prompt: 60, Output: 5}, 0); err != nil {
-		t.Errorf("64 tokens of KV in 64: %v", err)
-	}
-	for _, bad := range []Job{{ID: -1}, {Prompt: -1}, {Prompt: 1 << 30}, {Blocks: []uint64{1}}, {BlockSize: 4, Blocks: []uint64{1 << 60}}} {
-		if e.Add(&bad, 0) == nil {
-			t.Errorf("%+v is taken", bad)
-		}
-	}
-	for _, f := range []func(*Config){func(c *Config) { c.BlockSize = 0 }, func(c *Config) { c.KVTokens = 8 },
-		func(c *Config) { c.MaxSeqs = 0 }, func(c *Config) { c.Batching = "" }, func(c *Config) { c.Costs.Step = -1 },
-		func(c *Config) { c.Costs.KVToken = 1 << 60 }, func(c *Config) { c.MaxBatchTokens = 0 }} {
-		bad := DefaultConfig()
-		f(&bad)
-		if _, err := newEngineCore(bad); err == nil {
-			t.Errorf("%+v is taken", bad)
-		}
-	}
-}
-
 // Of blocks given back, the tails of prompts go first, and those in use never.
 func TestPoolEvicts(t *testing.T) {
 	p := newPool(5, 1)

@@ -186,50 +186,6 @@ func TestQueueFullRetryAfter(t *testing.T) {
 	})
 }
 
-func TestFaultLists(t *testing.T) {
-	for _, row := range []struct{ quirks, faults, imitate, says string }{
-		{"crlf,no-done", "error=503:5%, stall=5s:1%,error=429+retry-after=2:0.5%", "ollama", ""},
-		{"", "reset:100%,cut:0%", "", ""},
-		{"secret", "", "", "quirk 1 is unknown"},
-		{"crlf,,cr", "", "", "quirk 2 is unknown"},
-		{"crlf=secret", "", "", "quirk crlf: it takes no value"},
-		{"error", "", "", "quirk error: its value is a number from 400 to 599"},
-		{"error=secret", "", "", "quirk error: its value is a number"},
-		{"error=200", "", "", "quirk error: its value is a number"},
-		{"choices=1", "", "", "from 2 to 64"},
-		{"stall=-1s", "", "", "quirk stall: its value is a duration"},
-		{"usage-zeros=secret", "", "", "quirk usage-zeros"},
-		{"error-mid-stream=secret", "", "", "one of done, close"},
-		{"finish-reason=secret sentence", "", "", "a to z"},
-		{"finish-reason", "", "", "a to z"},
-		{"", "reset", "", "fault 1 has no share"},
-		{"", "cut:1%,reset:5", "", "fault 2 is not a percentage"},
-		{"", "reset:101%", "", "not a percentage"},
-		{"", "reset:NaN%", "", "not a percentage"},
-		{"", ":1%", "", "fault 1 has no name"},
-		{"", "stall=secret:1%", "", "fault 1: quirk stall"},
-		{"", "", "secret", "want one of vllm"},
-	} {
-		c := fast()
-		c.Quirks, c.Faults, c.Imitate = row.quirks, row.faults, row.imitate
-		_, err := engine.NewServer(c)
-		switch {
-		case row.says == "" && err != nil:
-			t.Errorf("%+v: %v", row, err)
-		case row.says != "" && (err == nil || !strings.Contains(err.Error(), row.says) ||
-			strings.Contains(err.Error(), "secret")):
-			t.Errorf("%+v: %v", row, err)
-		}
-	}
-	for _, name := range engine.Imitations() {
-		c := fast()
-		c.Imitate = name
-		if h := faultServer(t, c); h == nil || engine.Imitation(name) == "" {
-			t.Error(name)
-		}
-	}
-}
-
 // The header is nothing to a server that was not told to honour it.
 func TestFaultHeaderIsOff(t *testing.T) {
 	if w := faultAsk(t, faultServer(t, fast()), t.Context(), openai.CompletionsPath, faultText,

@@ -271,32 +271,6 @@ func TestFleetAdvance(t *testing.T) {
 	}
 }
 
-// A chain of requests over several replicas, each sent at the end of the one
-// before, never runs two at once: the last ends when all have taken their time.
-func TestFleetChain(t *testing.T) {
-	e := DefaultConfig()
-	e.Costs = Costs{Step: 1e9}
-	var next Picos
-	ends := 0
-	f, err := NewFleet(FleetConfig{Engine: e, Replicas: 3, Router: fleet.RoundRobin}, func(a *Answer) error {
-		next, ends = a.Done, ends+1
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range 20 {
-		if err := f.Send(Arrival{Job: Job{ID: int64(i), Prompt: 10, Output: 5}, At: next}); err != nil {
-			t.Fatal(err)
-		}
-		for f.Advance(Never) {
-		}
-		if ends != i+1 || next != Picos(5*(i+1))*1e9 {
-			t.Fatalf("request %d: %d ends, the last at %d", i, ends, next)
-		}
-	}
-}
-
 // A request is in flight until the instant of its last token.
 func TestInFlightUntilTheLastToken(t *testing.T) {
 	c := DefaultConfig()

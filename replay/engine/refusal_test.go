@@ -19,6 +19,9 @@ func TestWhatFaultListsSay(t *testing.T) {
 	for _, row := range []struct{ imitate, quirks, faults, want string }{
 		{"none", "", "", "simulated engine: unknown server to imitate: want one of vllm, llm-d, llama-server, ollama"},
 		{"", "crlf=1", "", "simulated engine: quirk crlf: it takes no value"},
+		{"", "choices=1", "", "simulated engine: quirk choices: its value is a number from 2 to 64"},
+		{"", "stall=-1s", "", "simulated engine: quirk stall: its value is a duration of at most an hour, such as 5s"},
+		{"", "", "reset:NaN%", fmt.Sprintf(share, 1)},
 		{"", "cr,stall=2h", "", "simulated engine: quirk stall: its value is a duration of at most an hour, such as 5s"},
 		{"", "error=600", "", "simulated engine: quirk error: its value is a number from 400 to 599"},
 		{"", "error", "", "simulated engine: quirk error: its value is a number from 400 to 599"},

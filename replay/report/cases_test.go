@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -546,27 +544,6 @@ func TestRefusals(t *testing.T) {
 	}
 	if _, err := Summarise(result.Run{}, &trace.SliceReader[result.Result]{Rows: many}, Options{}); !errors.Is(err, errNames) {
 		t.Errorf("got %v", err)
-	}
-}
-
-// A results file gives the same summary as the results that went into it.
-func TestFromFile(t *testing.T) {
-	run, results, opts := smallRun()
-	path := filepath.Join(t.TempDir(), "run.results.parquet")
-	if err := result.Write(path, run, &trace.SliceReader[result.Result]{Rows: results}); err != nil {
-		t.Fatal(err)
-	}
-	f, err := result.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	got, err := Summarise(f.Run, f.Reader(), opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := summarise(t, run, opts, results...); !reflect.DeepEqual(got, want) {
-		t.Error("the file says something else")
 	}
 }
 

@@ -2,43 +2,18 @@ package report
 
 import (
 	"bytes"
-	"fmt"
 	"io"
-	"math/rand/v2"
 	"path/filepath"
 	"regexp"
 	"testing"
 
 	"reprise/replay/result"
 	"reprise/replay/result/resulttest"
-	"reprise/trace/longtest"
 	"reprise/trace/textpage"
 )
 
 // noNumber finds the outcome of a division by nothing, in a text or between the tags of a page.
 var noNumber = regexp.MustCompile(`(^|[ >|:])[-+]?(NaN|Inf)([ <|,%]|$)`)
-
-// A statistic of nothing is no value and no fault: whichever groups are empty and whichever figures
-// are missing, each format and page is written, and its readers take it.
-func TestStatisticsOfNothing(t *testing.T) {
-	longtest.Skip(t)
-	for seed := range uint64(25) {
-		rng := rand.New(rand.NewPCG(seed, 1))
-		rows := make([]result.Result, []int{0, 1, 2, 7, 40}[rng.IntN(5)])
-		users, lacks := rng.IntN(4), []float64{0, .3, .7, 1}[rng.IntN(4)]
-		for i := range rows {
-			rows[i] = resulttest.Holed(rng, int64(i), users, lacks)
-		}
-		slo, err := ParseSLO("ttft:5ms,tpot:5ms,e2e:10ms")
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := summarise(t, result.Run{Sending: result.Sending{Requests: int64(len(rows))}}, Options{SLO: slo, Exact: []int{0, 3}[rng.IntN(2)], GPUs: rng.IntN(2), PricePerGPUHour: 1}, rows...)
-
-		readBack(t, "nothing", s)
-		inEveryForm(t, fmt.Sprint("seed ", seed), s)
-	}
-}
 
 // inEveryForm writes the report in each format and as each page, without a fault and without numbers
 // that are none.

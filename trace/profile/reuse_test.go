@@ -152,39 +152,6 @@ func load(rows []trace.Request) (out []trace.Request) {
 	return out
 }
 
-func TestFourHitRatios(t *testing.T) {
-	for name, s := range shapes {
-		t.Run(name, func(t *testing.T) {
-			rows := generate(21, 300, s)
-			u := reuseOf(rows, s.block, profile.ReuseOptions{})
-			rows = load(rows)
-			for _, generated := range []bool{false, true} {
-				var blocks, hits, tokens, hitTokens, full, fullHits, mean float64
-				for i, hit := range naiveHits(rows, generated) {
-					r := rows[i]
-					blocks += float64(len(r.Blocks))
-					hits += float64(hit)
-					tokens += float64(r.InputTokens)
-					hitTokens += math.Min(float64(hit*s.block), float64(r.InputTokens))
-					full += math.Floor(float64(r.InputTokens) / float64(s.block))
-					fullHits += math.Min(float64(hit), math.Floor(float64(r.InputTokens)/float64(s.block)))
-					mean += float64(hit) / float64(len(r.Blocks)) / float64(len(rows))
-				}
-				sum := u.Summary()
-				if generated && u.WithGenerated() != nil {
-					sum = *u.WithGenerated()
-				} else if generated {
-					continue
-				}
-				near(t, "by block", sum.HitRatios.ByBlock, hits/blocks)
-				near(t, "by token", sum.HitRatios.ByToken, hitTokens/tokens)
-				near(t, "mean over requests", sum.HitRatios.MeanOverRequests, mean)
-				near(t, "full blocks only", sum.HitRatios.FullBlocksOnly, fullHits/full)
-			}
-		})
-	}
-}
-
 func near(t *testing.T, name string, got *float64, want float64) {
 	t.Helper()
 	if got == nil {
