@@ -440,7 +440,7 @@ func conversations(t *testing.T, chats int) string {
 // whatever the server's blocks, and an emptied cache is.
 func TestWarmCacheOfPrompts(t *testing.T) {
 	t.Parallel()
-	file := conversations(t, 30)
+	file := conversations(t, 12)
 	for _, block := range []int{1, 16, 64} {
 		c := engine.DefaultServerConfig()
 		c.Engine.Costs, c.Engine.BlockSize = engine.Costs{}, block

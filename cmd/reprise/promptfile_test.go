@@ -150,8 +150,8 @@ func TestPromptFilesLastAsLongAsAsked(t *testing.T) {
 	}
 	once := len(sent("--concurrency 1"))
 	for _, load := range []string{"--concurrency 1", "--rate 100"} {
-		rows := sent(load + " --duration 2s")
-		if last := rows[len(rows)-1]; len(rows) < 2*once || time.Duration(last.DueNS) > 2050*time.Millisecond {
+		rows := sent(load + " --duration 1s")
+		if last := rows[len(rows)-1]; len(rows) < 2*once || time.Duration(last.DueNS) > 1050*time.Millisecond {
 			t.Errorf("%s: %d requests, the last due at %v; one round has %d", load, len(rows),
 				time.Duration(last.DueNS), once)
 		}
