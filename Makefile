@@ -50,12 +50,13 @@ test-engines: ## against real engines, named by REPRISE_TEST_ENGINES; see docs/e
 	@test -n "$(REPRISE_TEST_ENGINES)$(REPRISE_TEST_ENGINE_SCRIPT)$(REPRISE_TEST_ENGINE_SERVE)" || { echo "set REPRISE_TEST_ENGINES, such as vllm=http://localhost:8000"; exit 2; }
 	$(GO) test -count=1 -timeout 60m -v -run '^TestEngine(s|Caching|Killed|ServeCommand)$$' ./cmd/reprise
 
-# Nothing can race in a package without goroutines and locks (a sync.Once alone is none). Of
-# packages with slow tests, only the tests that send, serve, generate or share something among goroutines.
+# Nothing can race in a package without goroutines and locks (a sync.Once alone is none), nor in a test that computes in
+# one goroutine: those that take seconds are named after -skip. Of packages with slow tests, only the tests that send,
+# serve, generate or share something among goroutines.
 # The second group waits for most of its time, so that the three run beside each other.
 race: ## the tests under the race detector
 	@CGO_ENABLED=1 $(GO) build -race ./...
-	@{ echo "-skip KnownCosts|PresetFit|EngineProperties $$(grep -rlE '\bgo func|\.Go\(|sync\.[^O]' --include='*.go' . | xargs -n1 dirname | sort -u | grep -vE '^./(anonymize|anonymize/audit|cmd/reprise|cmd/reprise-beam|datasets|replay/bench|replay/report|synth|synth/fidelity|synth/prompt|trace|trace/profile|trace/token)$$' | xargs)"; \
+	@{ echo "-skip KnownCosts|PresetFit|EngineProperties|EqualsNaive|OpenAndClosedLoop|RooflineAgainst|BlockKeysAreAMap|MergeIsTheWhole|AIPerfWaitsOfAny $$(grep -rlE '\bgo func|\.Go\(|sync\.[^O]' --include='*.go' . | xargs -n1 dirname | sort -u | grep -vE '^./(anonymize|anonymize/audit|cmd/internal/codecheck|cmd/reprise|cmd/reprise-beam|datasets|replay/bench|replay/report|synth|synth/fidelity|synth/prompt|trace|trace/profile|trace/token)$$' | xargs)"; \
 	echo '-run Replay|Serve|Live|Admin|Interrupt|Sweep|Compare|Demo|Record|ConcurrentUse ./cmd/reprise ./replay/report ./trace/profile'; \
 	echo '-run Concurrent|TestChecker$$|Generate|SideBySide|Recorded|Partition|Pass|WorkloadRows|FunctionOfModelAndSeed|Game|Felt|TestLines$$|TestServed|SweepByLiveSessions ./anonymize ./anonymize/audit ./datasets ./replay/bench ./synth ./synth/fidelity ./synth/prompt ./trace ./trace/token'; } | \
 	CGO_ENABLED=1 xargs -P 3 -L 1 $(GO) test -race -vet=off -timeout 20m
