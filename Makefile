@@ -21,11 +21,12 @@ help: ## this list
 # cmd/reprise waits for half of its time. So its tests run as two processes, by their names, beside the other packages;
 # what they all link is built before, since processes that begin together each build it. The other packages collect
 # garbage a third as often, which takes a tenth to a sixth of their time: cmd/reprise does so itself, as the commands that
-# it starts are to use memory as for a user.
+# it starts are to use memory as for a user, and replay/client measures its own memory.
 test: ## all tests; REPRISE_TEST_LONG=1 runs the long ones too
 	@$(GO) build ./...
 	@{ for half in run skip; do echo "$(GO) test -vet=off -timeout 20m -$$half ^Test[A-M] ./cmd/reprise"; done; \
-	echo "GOGC=300 $(GO) test -vet=off -timeout 20m $$($(GO) list ./... | grep -v '/cmd/reprise$$' | xargs)"; } | xargs -P 3 -L 1 env
+	echo "$(GO) test -vet=off -timeout 20m ./replay/client"; \
+	echo "GOGC=300 $(GO) test -vet=off -timeout 20m $$($(GO) list ./... | grep -vE '/(cmd/reprise|replay/client)$$' | xargs)"; } | xargs -P 4 -L 1 env
 	@echo "not tested: cmd/reprise-beam, a module of its own that links Beam: make test-beam"
 
 lint: ## vet, gofmt, staticcheck (pinned in go.mod) and the rules of codecheck

@@ -41,31 +41,6 @@ func chain(think ...time.Duration) []trace.Request {
 	return rows
 }
 
-// With a server that takes three seconds where the source took one, each turn
-// is two seconds later than the turn before it was: 2, 4 and 6 s.
-func TestSlowServerMovesLaterTurns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		rows := chain(4*time.Second, 0, 10*time.Second)
-		f := &fake{hold: func(int32) time.Duration { return 3 * time.Second }}
-		run, results := f.play(t, t.Context(), Options{Causal: lineageOf(t, rows)}, rows)
-		for i, want := range []time.Duration{0, 7 * time.Second, 10 * time.Second, 23 * time.Second} {
-			if got := f.shots[int32(i)]; got != want || results[i].DueNS != int64(want) {
-				t.Errorf("turn %d: sent at %v, due %v, want %v", i, got, time.Duration(results[i].DueNS), want)
-			}
-		}
-		d := run.Drift
-		if run.Timing != result.Causal || d == nil || d.Turns != 3 || d.MeanNS != 4e9 || d.P50NS != 4e9 || d.MaxNS != 6e9 || d.P99NS != nil {
-			t.Errorf("run %+v, drift %+v", run, d)
-		}
-		// In open loop they are sent at their recorded times, answers or none.
-		f = &fake{hold: func(int32) time.Duration { return 3 * time.Second }}
-		run, _ = f.play(t, t.Context(), Options{}, rows)
-		if f.shots[2] != 6*time.Second || f.shots[3] != 17*time.Second || run.Drift != nil || run.Timing != result.OpenLoop {
-			t.Errorf("open loop: %v, %+v", f.shots, run)
-		}
-	})
-}
-
 func TestSpeedAndThinkTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rows := chain(4 * time.Second)

@@ -154,17 +154,6 @@ func TestDuration(t *testing.T) {
 	}
 }
 
-// A place that is given up at the very end of the duration is not taken.
-func TestDurationOfAClosedLoop(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &fake{hold: func(int32) time.Duration { return 5 * time.Second }}
-		run, _ := f.play(t, t.Context(), Options{Concurrency: 20, Duration: 10 * time.Second}, workload(make([]time.Duration, 100)...))
-		if run.Requests != 40 || run.Beyond != 60 {
-			t.Errorf("run %+v", run)
-		}
-	})
-}
-
 // The windows are in the order of due times, ties in that of rows.
 func TestWarmupAndCooldown(t *testing.T) {
 	burst := workload(append(make([]time.Duration, 5), every(time.Second, 10)...)...) // six at 0

@@ -260,25 +260,6 @@ func TestBenchExitCodes(t *testing.T) {
 	expect(t, out, "NOT TRUSTWORTHY", "12 timeout, 60 % of the requests", "8 of 20")
 }
 
-// Against endpoints: warm-up requests go before, and each endpoint is a column.
-func TestBenchLive(t *testing.T) {
-	long(t)
-	t.Chdir(t.TempDir())
-	url := simulate(t)
-	suite := "warmup: 3\nrows:\n  - {name: one, workload: baseline, requests: 4, output: \"constant:4\", load: sequential}\n"
-	if err := os.WriteFile("s.yaml", []byte(suite), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	out, errs, code := reprise(t, "bench", "s.yaml", "--model", "a="+url, "--model", "b="+url+"/v1", "--api",
-		"chat", "-o", "out", "--details", "--max-lag", "1h", "--max-lag-p50", "1h", "--max-lag-drift", "1h",
-		"--max-stall-ttft", "-1", "--max-stall-gap", "-1", "--trust", "max-cpu=off,max-stall=off,max-gc-pause=off")
-	if code != cli.Good {
-		t.Fatalf("exit code %d\n%s%s", code, out, errs)
-	}
-	expect(t, out, "4 of 4", "against a")
-	expect(t, errs, "a, one, warm-up: 3 requests", "b, one, warm-up: 3 requests")
-}
-
 // Servers are scraped where their page has metrics, by bench and by sweep; not where it
 // has none, nor when that is not wanted.
 func TestSuitesScrape(t *testing.T) {

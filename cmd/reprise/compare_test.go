@@ -109,17 +109,6 @@ func read(t *testing.T, path string) []byte {
 	return b
 }
 
-// Equal engines in virtual time have equal runs, and nothing is claimed.
-func TestCompareEqualEngines(t *testing.T) {
-	long(t)
-	t.Chdir(t.TempDir())
-	must(t, "synth", "chat", "-n", "120", "-o", "w.parquet")
-	out, errs, code := reprise(t, labArgs("--rounds", "14", "--gate", "--detect", "3%")...)
-	if v := readComparison(t, out).Versus[0]; code != cli.Good || v.Decision != "not_found" || len(v.Others) > 0 {
-		t.Errorf("code %d: %s\n%s", code, v.Text, errs)
-	}
-}
-
 // A gate fails on any latency that users feel, whatever the primary metric is; it passes where
 // nothing differs, and where B is the better one.
 func TestCompareGateOfLostCache(t *testing.T) {

@@ -162,29 +162,6 @@ func TestPrometheusValues(t *testing.T) {
 	}
 }
 
-// Every measured number of the JSON is in the CSV, as it is there.
-func TestCSVValues(t *testing.T) {
-	s := formatted(t, smallRun)
-	doc := written(t, WriteCSV, s)
-	for _, want := range []string{
-		"latency.from_due.ttft,,ms,p99," + inJSON(s.Latency.FromDue.TTFT.P99) + "," + intInJSON(s.Latency.FromDue.TTFT.Count) + "\n",
-		"throughput.requests_per_s,,1/s,value," + inJSON(s.Throughput.RequestsPerS) + "," + intInJSON(s.Requests.Succeeded) + "\n",
-		"cache.measured_ratio,,share,value," + inJSON(s.Cache.Measured) + "," + intInJSON(s.Cache.Rows) + "\n",
-	} {
-		if !strings.Contains(doc, want) {
-			t.Errorf("%q is not in\n%s", want, doc)
-		}
-	}
-}
-
-func intInJSON(n int64) string {
-	doc, err := json.Marshal(n)
-	if err != nil {
-		panic(err)
-	}
-	return string(doc)
-}
-
 // A check that does not hold fails its case, with the reason in words.
 func TestJUnitOutcomes(t *testing.T) {
 	s := formatted(t, brokenRun)
