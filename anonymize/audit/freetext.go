@@ -38,7 +38,7 @@ func freeText(ctx context.Context, c *Case) Finding {
 		return passed(fig, "nothing looks like an address, a person's number or a secret; prose of a %s cannot be "+
 			"held against closed lists", o.Kind)
 	}
-	v, err := newVocabulary(ctx)
+	v, err := ownVocabulary()
 	if err != nil {
 		return broken(err)
 	}

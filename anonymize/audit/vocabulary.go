@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"io"
 	"strings"
+	"sync"
 	"time"
 
 	"reprise/anonymize"
@@ -29,6 +30,9 @@ var ownWords string
 
 // A vocabulary is the words that the tool writes by itself.
 type vocabulary map[string]bool
+
+// ownVocabulary is made for the first output that is judged, and is the same for all: it must not be changed.
+var ownVocabulary = sync.OnceValues(func() (vocabulary, error) { return newVocabulary(context.Background()) })
 
 // newVocabulary takes the words of this tool's own lists, and those of the cards
 // that it writes: it makes one of each kind of a few rows made up.
