@@ -49,9 +49,7 @@ func newVocabulary(ctx context.Context) (vocabulary, error) {
 		v.add(one.Key())
 	}
 	cards, err := ownCards(ctx)
-	for _, c := range cards {
-		v.add(c)
-	}
+	v.add(strings.Join(cards, " "))
 	return v, err
 }
 
