@@ -6,52 +6,6 @@ import (
 	"testing"
 )
 
-// line writes a published row for [TestPresetsAreWhatTheirSourcesSay].
-func (of published) line(c Config) string {
-	var text strings.Builder
-	switch l := of.load.(type) {
-	case closedLoop:
-		fmt.Fprintf(&text, "closed %d %d %s/%s", l.Concurrency, l.Requests, l.Prompt, l.Output)
-	case openLoop:
-		fmt.Fprintf(&text, "open %d at %g", l.Requests, l.Rate)
-		if l.Even {
-			text.WriteString(" even")
-		}
-		fmt.Fprintf(&text, ", %s", l.Prompt)
-		if l.Fourth != (lengthRange{}) {
-			fmt.Fprintf(&text, " and %s", l.Fourth)
-		}
-		fmt.Fprintf(&text, "/%s, seed %d", l.Output, l.Seed)
-	}
-	if of.engine != nil {
-		changed := c
-		of.engine(&changed)
-		if changed.MaxSeqs != c.MaxSeqs {
-			fmt.Fprintf(&text, ", %d places", changed.MaxSeqs)
-		}
-		if changed.Batching == staticBatching {
-			text.WriteString(", static")
-		}
-	}
-	if of.of != "" {
-		fmt.Fprintf(&text, ", %s", of.of)
-	}
-	text.WriteString(":")
-	for _, r := range []trialResult{of.want, of.also} {
-		if r != (trialResult{}) {
-			text.WriteString(" ")
-			for i, f := range r.figures() {
-				text.WriteString(strings.Repeat(" ", min(i, 1)) + fmt.Sprint(f.value))
-			}
-			text.WriteString(" |")
-		}
-	}
-	if of.beyond {
-		text.WriteString(", not fitted")
-	}
-	return text.String() + "\n"
-}
-
 // The warning of an engine on hardware: how many times slower it is than the floor, from
 // twice on, and of how many of the GPUs that is the speed.
 func TestWarningOfSlowEngines(t *testing.T) {
