@@ -25,8 +25,8 @@ help: ## this list
 test: ## all tests; REPRISE_TEST_LONG=1 runs the long ones too
 	@$(GO) build ./...
 	@{ for half in run skip; do echo "$(GO) test -vet=off -timeout 20m -$$half ^Test[A-M] ./cmd/reprise"; done; \
-	echo "$(GO) test -vet=off -timeout 20m ./replay/client"; \
-	echo "GOGC=300 $(GO) test -vet=off -timeout 20m $$($(GO) list ./... | grep -vE '/(cmd/reprise|replay/client)$$' | xargs)"; } | xargs -P 4 -L 1 env
+	echo "GOGC=300 $(GO) test -vet=off -timeout 20m $$($(GO) list ./... | grep -vE '/(cmd/reprise|replay/client)$$' | xargs)"; \
+	echo "$(GO) test -vet=off -timeout 20m ./replay/client"; } | xargs -P 3 -L 1 env
 	@echo "not tested: cmd/reprise-beam, a module of its own that links Beam: make test-beam"
 
 lint: ## vet, gofmt, staticcheck (pinned in go.mod) and the rules of codecheck
