@@ -6,8 +6,8 @@ import (
 )
 
 // swapEndings deals outputs to the prompts that stand in the places now. Those of the
-// places before, by the length of their prompts, what was new of it and their place in
-// the order, go to the same part of the places by the lengths that these have now, and
+// places before, of one template where that has as many, by the length of their prompts, what was new of it and their
+// place in the order, go to the same part of the places by the lengths that these have now, and
 // there to any of k or more. An output never stays in its place, and never meets a part
 // of the size that it came with.
 func (t *swapping) swapEndings() {
@@ -19,15 +19,19 @@ func (t *swapping) swapEndings() {
 		old[i] = t.places[i].ending
 	}
 	type kind struct {
-		label int32
-		class class
+		label    int32
+		class    class
+		template int32
 	}
-	narrow := func(i int32) kind { return kind{t.places[i].label, t.places[i].class} }
-	labelled := func(i int32) kind { return kind{t.places[i].label, opens} }
+	began := begunOn(t.places)
+	narrow := func(i int32) kind { return kind{t.places[i].label, t.places[i].class, began[i]} }
+	rooted := func(i int32) kind { k := narrow(i); k.template = rootOf(t.templates, k.template); return k }
+	classed := func(i int32) kind { k := narrow(i); k.template = none; return k }
+	labelled := func(i int32) kind { return kind{t.places[i].label, opens, none} }
 	all := func(i int32) kind { return kind{} }
 	t.output = make([]int32, len(t.places))
 	var cells [][]int32
-	for _, g := range grouped(len(t.places), 2*t.k, narrow, labelled, all) {
+	for _, g := range grouped(len(t.places), endingCells*t.k, narrow, rooted, classed, labelled, all) {
 		from, to := make([]point, len(g)), make([]point, len(g))
 		for a, i := range g {
 			sh := &t.shapes[i]

@@ -14,6 +14,7 @@ import (
 
 const (
 	followsAmong = 2    // for each of k: of so many requests before it a request follows one of no session of its own
+	movesAmong   = 10   // for each of k: of so many before it, a head moves as far as the one that it builds on
 	clumpedTimes = 10   // how much sooner than on average, or than the turn before, the next request comes in a clump
 	clumpedShare = .4   // at least so many come so soon where requests come in clumps; by chance one of ten does
 	clockSlack   = 7    // gaps on a clock are as long as their median up to one part of so many
@@ -21,16 +22,18 @@ const (
 	pausesPart   = 50   // one of so many prompts that are sent again has a pause that many have
 )
 
-// followed returns for each place which it follows, none for a head.
-func followed(places []place, templates []template, times []int64, k int) []int32 {
+// followed returns for each place which it follows, none for a head, and which of those before it has about its
+// length, as [nearInLength] finds it.
+func followed(places []place, templates []template, times []int64, block, k int) (follows, near []int32) {
 	among, soon := clumps(places, templates, times, k)
-	retried := oftenPaused(places, times, k)
+	retried, sent := oftenPaused(places, times, k), timesSent(places)
+	near = nearInLength(places, templates, block, k)
 	last := make([]int32, len(templates))
 	for t := range last {
 		last[t] = none
 	}
 
-	follows := make([]int32, len(places))
+	follows = make([]int32, len(places))
 	first := make([]int32, len(places))  // by place: the first of its session,
 	newest := make([]int32, len(places)) // by that: the last one so far
 	for i := range places {
@@ -44,9 +47,11 @@ func followed(places []place, templates []template, times []int64, k int) []int3
 			}
 			newest[first[i]] = int32(i)
 		case p.parent != none:
-			if i-int(p.parent) <= followsAmong*k || retried[i] {
+			if i-int(p.parent) <= inClump(sent[i], len(places), k) || retried[i] {
 				follows[i] = p.parent
 			}
+		case near[i] != none:
+			follows[i] = near[i]
 		case t != none && last[t] != none && (i-int(last[t]) <= among[t] || times[i]-times[last[t]] < soon[t]):
 			follows[i] = last[t]
 		}
@@ -54,7 +59,25 @@ func followed(places []place, templates []template, times []int64, k int) []int3
 			last[p.template] = int32(i)
 		}
 	}
-	return follows
+	return follows, near
+}
+
+// inClump is how near to each other, in places, some of all requests are where that is no chance.
+func inClump(requests, of, k int) int { return min(followsAmong*k, of/clumpedTimes/requests) }
+
+// timesSent counts how often the whole prompt of each place is sent.
+func timesSent(places []place) []int {
+	first, sent := make([]int32, len(places)), make([]int, len(places))
+	for i := range places {
+		if first[i] = int32(i); places[i].class == repeats {
+			first[i] = first[places[i].parent]
+		}
+		sent[first[i]]++
+	}
+	for i, f := range first {
+		sent[i] = sent[f]
+	}
+	return sent
 }
 
 // clumps returns for each template how near its requests are to each other in a clump: by the requests of all templates
@@ -72,7 +95,7 @@ func clumps(places []place, templates []template, times []int64, k int) (among [
 		if len(at) < 2 {
 			continue
 		}
-		among[t] = min(followsAmong*k, len(places)/clumpedTimes/len(at))
+		among[t] = inClump(len(at), len(places), k)
 		within, sooner := (at[len(at)-1]-at[0])/int64(len(at)-1)/clumpedTimes, 0
 		for i := 1; i < len(at); i++ {
 			if at[i]-at[i-1] < within {
@@ -201,6 +224,26 @@ func blurredHeads(heads []int32, group []int, times []int64, k int, r *rand.Rand
 		}
 	}
 	return out
+}
+
+// movesWith tells for each head with which other one it moves, by number of the head: the one of the burst that
+// it builds on, where that came not long before, or itself. So the time between two moves by little.
+func movesWith(places []place, follows, heads []int32, k int) []int32 {
+	burst := make([]int32, len(places)) // by place: the number of its head
+	with := make([]int32, len(heads))
+	next := int32(0)
+	for i, up := range follows {
+		if up != none {
+			burst[i] = burst[up]
+			continue
+		}
+		burst[i], with[next] = next, next
+		if parent := places[i].parent; parent != none && i-int(parent) <= movesAmong*k {
+			with[next] = with[burst[parent]]
+		}
+		next++
+	}
+	return with
 }
 
 // burstSizes counts the requests of each burst, by its head.

@@ -34,7 +34,8 @@ func TestFollowed(t *testing.T) {
 
 	// By place; 46 comes too late, all have the template of 2 and 3, and 49 comes soon after 48, of its session.
 	want := map[int]int32{1: 0, 44: 0, 45: 43, 47: 2, 48: 0, 49: 48}
-	for i, got := range followed(places, templates, times, k) {
+	follows, _ := followed(places, templates, times, 16, k)
+	for i, got := range follows {
 		up, ok := want[i]
 		if !ok {
 			up = none
@@ -45,7 +46,8 @@ func TestFollowed(t *testing.T) {
 	}
 	spread := []place{on(1), on(none), on(1), on(none), on(1), on(none), on(1)}
 	at := make([]int64, len(spread))
-	if got, _ := groupHeads(spread, templates, followed(spread, templates, at, 10), at, 10); len(got) != len(spread) {
+	alone, _ := followed(spread, templates, at, 16, 10)
+	if got, _ := groupHeads(spread, templates, alone, at, 10); len(got) != len(spread) {
 		t.Errorf("requests on a template that come evenly follow each other: heads %v", got)
 	}
 }
@@ -82,7 +84,7 @@ func TestClumpsAreFoundByTime(t *testing.T) {
 		sorted[i], instants[i] = places[d.place], d.key
 	}
 
-	follows := followed(sorted, templates, instants, k)
+	follows, _ := followed(sorted, templates, instants, 16, k)
 	counts := map[int32]int{}
 	for i, up := range follows {
 		if up != none {
@@ -131,7 +133,8 @@ func TestRetriesFollowAfterACommonPause(t *testing.T) {
 		places = append(places, place{template: none, link: link{class: repeats, parent: i}, seat: seat{after: none}})
 		times = append(times, times[i]+pause)
 	}
-	for i, up := range followed(places, nil, times, k) {
+	follows, _ := followed(places, nil, times, 16, k)
+	for i, up := range follows {
 		if want := i >= 400 && i%2 == 0; (up != none) != want {
 			t.Fatalf("place %d follows %d", i, up)
 		}

@@ -50,8 +50,8 @@ func commonUnit(gaps []int64) int64 {
 	return max(1, unit)
 }
 
-// gapsExchanged permutes gaps in groups of up to k that are about as long. It returns whose gap each has then, and
-// those that are in no group.
+// gapsExchanged permutes gaps in groups of up to k that are about as long, those that k or more have by themselves. It
+// returns whose gap each has then, and those that are in no group.
 func gapsExchanged(gaps []int64, k int, r *rand.Rand) (from, lone []int) {
 	from = make([]int, len(gaps))
 	order := make([]int, len(gaps))
@@ -59,9 +59,19 @@ func gapsExchanged(gaps []int64, k int, r *rand.Rand) (from, lone []int) {
 		from[i], order[i] = i, i
 	}
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(gaps[i], gaps[j]) })
+	common := func(order []int) int { // how many of the first are as long as k others
+		n := 1
+		for n < len(order) && gaps[order[n]]-gaps[order[0]] <= gaps[order[0]]/pausesAlike {
+			n++
+		}
+		if n < k {
+			return 0
+		}
+		return n
+	}
 	for len(order) > 0 {
-		least, n := gaps[order[0]], 1
-		for n < min(k, len(order)) && gaps[order[n]] <= least+least/gapsAlike {
+		least, n := gaps[order[0]], max(1, common(order))
+		for n < min(k, len(order)) && gaps[order[n]] <= least+least/gapsAlike && common(order[n:]) == 0 {
 			n++
 		}
 		if n == 1 {
@@ -90,7 +100,7 @@ func gapsBetween(times []int64) []int64 {
 func (m *Model) timesByGaps(r *rand.Rand) []int64 {
 	k := max(m.kSwap, DefaultKSwap)
 	times := upTo(m.gaps)
-	follows := followed(m.places, m.templates, times, k)
+	follows, _ := followed(m.places, m.templates, times, m.meta.BlockSize, k)
 	gaps := gapsTo(follows, times)
 	heads, group := groupHeads(m.places, m.templates, follows, times, k)
 	best, _ := arrival.Nearest(m.arrivals, func() []int64 {

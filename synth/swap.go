@@ -148,35 +148,7 @@ func (s *swapper) prepare() {
 		s.pairs[pair], s.came = true, append(s.came, pair)
 	}
 	s.rareEdits()
-	s.findNear()
-}
-
-// Of requests far from each other, one pair of so many is as near in length as those that are near, by so many pairs.
-const (
-	nearByChance = 50
-	chancePairs  = 1 << 16
-)
-
-// findNear finds what opens a prompt, or branches, and is nearer in length to the one before it in its burst than
-// requests are by chance, such as the keys of a text that is written or a window that moves.
-func (s *swapper) findNear() {
-	n := len(s.places)
-	apart := func(i, j int) int32 {
-		return max(s.shapes[i].tokens-s.shapes[j].tokens, s.shapes[j].tokens-s.shapes[i].tokens)
-	}
-	var chance []int32
-	for i := 0; i < n; i += max(1, n/chancePairs) {
-		chance = append(chance, apart(i, (i+n/2)%n), apart(i, (i+n/3)%n))
-	}
-	slices.Sort(chance)
-	s.near = followed(s.places, s.templates, s.times, s.k)
-	for i, up := range s.near {
-		p := &s.places[i]
-		opened := p.class == opens && !p.wholeTemplate() || p.class == branches
-		if up != none && (!opened || apart(i, int(up)) >= chance[len(chance)/nearByChance]) {
-			s.near[i] = none
-		}
-	}
+	_, s.near = followed(s.places, s.templates, s.times, s.size, s.k)
 }
 
 // rareEdits makes branches of edits where a domain has too few of them for their growths to be exchanged.
@@ -226,9 +198,9 @@ func (s *swapper) shuffled(among int64) *swapper {
 		places []place
 		times  []int64
 	}
-	follows := followed(s.places, s.templates, s.times, s.k)
+	follows, _ := followed(s.places, s.templates, s.times, s.size, s.k)
 	heads, group := groupHeads(s.places, s.templates, follows, s.times, s.k)
-	requests := burstSizes(follows)
+	requests, with := burstSizes(follows), movesWith(s.places, follows, heads, s.k)
 
 	groups := make([][]int, 1+len(s.templates))
 	for head, of := range group {
@@ -237,6 +209,7 @@ func (s *swapper) shuffled(among int64) *swapper {
 
 	draw := func() order {
 		slots := make([]int, len(heads)) // by head: whose time it takes
+		by := make([]int64, len(heads))  // by head: how far it moves
 		for _, of := range groups {
 			keys := make([]dealt, len(of))
 			for rank, head := range of {
@@ -244,7 +217,11 @@ func (s *swapper) shuffled(among int64) *swapper {
 				if group[head] > 0 {
 					place, width = int64(rank), among
 				}
-				keys[rank] = dealt{key: place<<16 + s.r.Int64N(width<<16) - width<<15, place: int32(head)}
+				by[head] = s.r.Int64N(width<<16) - width<<15
+				if other := with[head]; group[head] == group[other] {
+					by[head] = by[other]
+				}
+				keys[rank] = dealt{key: place<<16 + by[head], place: int32(head)}
 			}
 			slices.SortFunc(keys, dealt.compare)
 			for rank, d := range keys {

@@ -31,7 +31,7 @@ func swapperOf(t testing.TB, rows []trace.Request, meta trace.Meta, k int) (*swa
 	s := aSwapper(k, meta.BlockSize)
 	s.templates, s.labels, s.ends, s.domains, s.shapes, s.times = e.templates, e.labels.values, e.ends.values, domainsOf(e.labels.values), e.shapes, e.times
 	s.places = slices.Clone(e.places)
-	s.findNear()
+	_, s.near = followed(s.places, s.templates, s.times, s.size, s.k)
 	return s, e.places
 }
 
