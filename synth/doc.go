@@ -46,6 +46,7 @@
 //     the order of places, and rare labels
 //   - follow.go, gaps.go: bursts, of requests that follow each other, and when they come: clumps, jobs by a clock,
 //     retries; the gaps between arrivals
+//   - near.go: requests nearer in length to the one before them than by chance
 //   - sizes.go: sizes permuted among similar places
 //   - fitsizes.go, lengths.go, tokencourse.go: sizes exchanged until prompts are as long as the
 //     trace's, and each part of the order has as many tokens; what exchanges cost is in the

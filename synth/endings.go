@@ -1,13 +1,14 @@
 package synth
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
 
 // swapEndings deals outputs to the prompts that stand in the places now. Those of the
-// places before, of one template where that has as many, by the length of their prompts, what was new of it and their
-// place in the order, go to the same part of the places by the lengths that these have now, and
+// places before, by the length of their prompts, what was new of it and their place in
+// the order, go to the same part of the places by the lengths that these have now, and
 // there to any of k or more. An output never stays in its place, and never meets a part
 // of the size that it came with.
 func (t *swapping) swapEndings() {
@@ -19,27 +20,21 @@ func (t *swapping) swapEndings() {
 		old[i] = t.places[i].ending
 	}
 	type kind struct {
-		label    int32
-		class    class
-		template int32
+		label int32
+		class class
+		usual int
 	}
-	began := begunOn(t.places)
-	narrow := func(i int32) kind { return kind{t.places[i].label, t.places[i].class, began[i]} }
-	rooted := func(i int32) kind { k := narrow(i); k.template = rootOf(t.templates, k.template); return k }
-	classed := func(i int32) kind { k := narrow(i); k.template = none; return k }
-	labelled := func(i int32) kind { return kind{t.places[i].label, opens, none} }
+	usual := t.usualOutputs()
+	narrow := func(i int32) kind { return kind{t.places[i].label, t.places[i].class, usual[i]} }
+	labelled := func(i int32) kind { return kind{t.places[i].label, opens, 0} }
 	all := func(i int32) kind { return kind{} }
 	t.output = make([]int32, len(t.places))
 	var cells [][]int32
-	for _, g := range grouped(len(t.places), endingCells*t.k, narrow, rooted, classed, labelled, all) {
+	for _, g := range grouped(len(t.places), 2*t.k, narrow, labelled, all) {
 		from, to := make([]point, len(g)), make([]point, len(g))
 		for a, i := range g {
-			sh := &t.shapes[i]
-			hit := min(int64(sh.hit)*int64(t.size), int64(sh.tokens))
-			from[a] = point{i, endingPoint(i, int64(sh.tokens), int64(sh.tokens)-hit)}
-			tokens := p.tokens(i)
-			hit = min(int64(p.hit[i])*int64(t.size), tokens)
-			to[a] = point{i, endingPoint(i, tokens, tokens-hit)}
+			from[a] = t.endingPoint(i, int64(t.shapes[i].tokens), t.shapes[i].hit)
+			to[a] = t.endingPoint(i, p.tokens(i), p.hit[i])
 		}
 		for _, c := range paired(from, to, endingCells*t.k, endingWeights[:]) {
 			t.dealEndings(c, old)
@@ -93,8 +88,42 @@ const endingCells = 4
 // endingWeights are those of the dimensions of endingPoint.
 var endingWeights = [...]float64{1, 1, .2}
 
-func endingPoint(i int32, tokens, added int64) []float64 {
-	return []float64{math.Log1p(float64(tokens)), math.Log1p(float64(added)), float64(i)}
+func (t *swapping) endingPoint(i int32, tokens int64, hit int32) point {
+	added := max(0, tokens-int64(hit)*int64(t.size))
+	return point{i, []float64{math.Log1p(float64(tokens)), math.Log1p(float64(added)), float64(i)}}
+}
+
+// usualApart is how many times as long outputs are on one template as on another where they are of another kind, such
+// as verdicts beside answers.
+const usualApart = 2
+
+// usualOutputs numbers for each place the kind of its template by how long outputs there usually are. Those on
+// templates of fewer than k places are as those on none.
+func (t *swapping) usualOutputs() []int {
+	on := begunOn(t.places)
+	count, mean := make([]float64, 1+len(t.templates)), make([]float64, 1+len(t.templates)) // of none, and by template
+	for i, at := range on {
+		count[1+at]++
+		mean[1+at] += (math.Log1p(float64(t.places[i].knownOutput())) - mean[1+at]) / count[1+at]
+	}
+	for i, at := range on {
+		if count[1+at] < float64(t.k) {
+			on[i] = none
+		}
+	}
+	order := slices.Compact(slices.Sorted(slices.Values(on)))
+	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(mean[1+a], mean[1+b]) })
+	kind, kinds := make([]int, len(mean)), make([]int, len(on))
+	for a := 1; a < len(order); a++ {
+		kind[1+order[a]] = kind[1+order[a-1]]
+		if mean[1+order[a]]-mean[1+order[a-1]] > math.Log(usualApart) {
+			kind[1+order[a]]++
+		}
+	}
+	for i, at := range on {
+		kinds[i] = kind[1+at]
+	}
+	return kinds
 }
 
 // dealEndings deals those of the first places of a cell to the second.

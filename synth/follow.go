@@ -14,7 +14,7 @@ import (
 
 const (
 	followsAmong = 2    // for each of k: of so many requests before it a request follows one of no session of its own
-	movesAmong   = 10   // for each of k: of so many before it, a head moves as far as the one that it builds on
+	movesAmong   = 10   // for each of k: a head moves as far as the one of so many before it that it builds on
 	clumpedTimes = 10   // how much sooner than on average, or than the turn before, the next request comes in a clump
 	clumpedShare = .4   // at least so many come so soon where requests come in clumps; by chance one of ten does
 	clockSlack   = 7    // gaps on a clock are as long as their median up to one part of so many
@@ -22,18 +22,16 @@ const (
 	pausesPart   = 50   // one of so many prompts that are sent again has a pause that many have
 )
 
-// followed returns for each place which it follows, none for a head, and which of those before it has about its
-// length, as [nearInLength] finds it.
-func followed(places []place, templates []template, times []int64, block, k int) (follows, near []int32) {
+// followed returns for each place which it follows, none for a head.
+func followed(places []place, templates []template, times []int64, k int) []int32 {
 	among, soon := clumps(places, templates, times, k)
 	retried, sent := oftenPaused(places, times, k), timesSent(places)
-	near = nearInLength(places, templates, block, k)
 	last := make([]int32, len(templates))
 	for t := range last {
 		last[t] = none
 	}
 
-	follows = make([]int32, len(places))
+	follows := make([]int32, len(places))
 	first := make([]int32, len(places))  // by place: the first of its session,
 	newest := make([]int32, len(places)) // by that: the last one so far
 	for i := range places {
@@ -50,8 +48,6 @@ func followed(places []place, templates []template, times []int64, block, k int)
 			if i-int(p.parent) <= inClump(sent[i], len(places), k) || retried[i] {
 				follows[i] = p.parent
 			}
-		case near[i] != none:
-			follows[i] = near[i]
 		case t != none && last[t] != none && (i-int(last[t]) <= among[t] || times[i]-times[last[t]] < soon[t]):
 			follows[i] = last[t]
 		}
@@ -59,7 +55,7 @@ func followed(places []place, templates []template, times []int64, block, k int)
 			last[p.template] = int32(i)
 		}
 	}
-	return follows, near
+	return follows
 }
 
 // inClump is how near to each other, in places, some of all requests are where that is no chance.
@@ -153,17 +149,6 @@ func subtrees(places []place, sourced bool) []int32 {
 	return under
 }
 
-// mostTurns are those of the longest session.
-func mostTurns(places []place, sourced bool) int {
-	most := int32(0)
-	for i, turns := range subtrees(places, sourced) {
-		if places[i].upward(sourced) == none {
-			most = max(most, turns)
-		}
-	}
-	return int(most)
-}
-
 // groupHeads finds the places that follow none, and which of them take each other's times: by head, its group. Where k
 // heads or more on one template come by a clock, such as jobs at full hours, they are a group, and still come by it.
 // All other heads are group 0.
@@ -227,8 +212,8 @@ func blurredHeads(heads []int32, group []int, times []int64, k int, r *rand.Rand
 }
 
 // movesWith tells for each head with which other one it moves, by number of the head: the one of the burst that
-// it builds on, where that came not long before, or itself. So the time between two moves by little.
-func movesWith(places []place, follows, heads []int32, k int) []int32 {
+// it builds on, or is near to, where that came not long before, or itself. So the time between the two hardly changes.
+func movesWith(places []place, follows, near, heads []int32, k int) []int32 {
 	burst := make([]int32, len(places)) // by place: the number of its head
 	with := make([]int32, len(heads))
 	next := int32(0)
@@ -238,8 +223,10 @@ func movesWith(places []place, follows, heads []int32, k int) []int32 {
 			continue
 		}
 		burst[i], with[next] = next, next
-		if parent := places[i].parent; parent != none && i-int(parent) <= movesAmong*k {
-			with[next] = with[burst[parent]]
+		for _, up := range [...]int32{near[i], places[i].parent} {
+			if up != none && i-int(up) <= movesAmong*k {
+				with[next] = with[burst[up]]
+			}
 		}
 		next++
 	}
@@ -279,9 +266,9 @@ func gapsTo(follows []int32, times []int64) []int64 {
 }
 
 // timed returns when each place comes if its heads come at other times, and what follows after gaps of its own. None
-// comes before what it builds on; its gap to that then is what it was. What would come after the last of all comes as
-// long before.
-func timed(places []place, follows []int32, times, gaps, heads []int64) []int64 {
+// comes before what it builds on, or is near to; its gap to that then is what it was. What would come after the last of
+// all comes as long before.
+func timed(places []place, follows, near []int32, times, gaps, heads []int64) []int64 {
 	out := make([]int64, len(places))
 	last := slices.Max(times)
 	for i := range places {
@@ -290,14 +277,14 @@ func timed(places []place, follows []int32, times, gaps, heads []int64) []int64 
 		} else {
 			out[i], heads = heads[0], heads[1:]
 		}
-		for _, up := range [...]int32{places[i].parent, places[i].after} {
+		for _, up := range [...]int32{places[i].parent, places[i].after, near[i]} {
 			if up != none && out[i] < out[up] {
 				out[i] = out[up] + times[i] - times[up]
 			}
 		}
 		if beyond := out[i] - last; beyond > 0 {
 			out[i] = max(0, last-beyond)
-			for _, up := range [...]int32{follows[i], places[i].parent, places[i].after} {
+			for _, up := range [...]int32{follows[i], places[i].parent, places[i].after, near[i]} {
 				if up != none {
 					out[i] = max(out[i], out[up])
 				}

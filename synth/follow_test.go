@@ -34,8 +34,7 @@ func TestFollowed(t *testing.T) {
 
 	// By place; 46 comes too late, all have the template of 2 and 3, and 49 comes soon after 48, of its session.
 	want := map[int]int32{1: 0, 44: 0, 45: 43, 47: 2, 48: 0, 49: 48}
-	follows, _ := followed(places, templates, times, 16, k)
-	for i, got := range follows {
+	for i, got := range followed(places, templates, times, k) {
 		up, ok := want[i]
 		if !ok {
 			up = none
@@ -46,8 +45,7 @@ func TestFollowed(t *testing.T) {
 	}
 	spread := []place{on(1), on(none), on(1), on(none), on(1), on(none), on(1)}
 	at := make([]int64, len(spread))
-	alone, _ := followed(spread, templates, at, 16, 10)
-	if got, _ := groupHeads(spread, templates, alone, at, 10); len(got) != len(spread) {
+	if got, _ := groupHeads(spread, templates, followed(spread, templates, at, 10), at, 10); len(got) != len(spread) {
 		t.Errorf("requests on a template that come evenly follow each other: heads %v", got)
 	}
 }
@@ -84,7 +82,7 @@ func TestClumpsAreFoundByTime(t *testing.T) {
 		sorted[i], instants[i] = places[d.place], d.key
 	}
 
-	follows, _ := followed(sorted, templates, instants, 16, k)
+	follows := followed(sorted, templates, instants, k)
 	counts := map[int32]int{}
 	for i, up := range follows {
 		if up != none {
@@ -133,8 +131,7 @@ func TestRetriesFollowAfterACommonPause(t *testing.T) {
 		places = append(places, place{template: none, link: link{class: repeats, parent: i}, seat: seat{after: none}})
 		times = append(times, times[i]+pause)
 	}
-	follows, _ := followed(places, nil, times, 16, k)
-	for i, up := range follows {
+	for i, up := range followed(places, nil, times, k) {
 		if want := i >= 400 && i%2 == 0; (up != none) != want {
 			t.Fatalf("place %d follows %d", i, up)
 		}
@@ -157,7 +154,7 @@ func TestTimed(t *testing.T) {
 		"long after it":     {[]int64{60, 0, 20, 20}, []int64{60, 65, 66, 0, 30, 20, 60}}, // 160 is as far beyond 100 as 40 is before
 		"beyond the end":    {[]int64{20, 90, 60, 100}, []int64{20, 25, 26, 90, 90, 60, 100}},
 	} {
-		got := timed(places, follows, times, gapsTo(follows, times), c.heads)
+		got := timed(places, follows, follows, times, gapsTo(follows, times), c.heads)
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}

@@ -59,20 +59,15 @@ func gapsExchanged(gaps []int64, k int, r *rand.Rand) (from, lone []int) {
 		from[i], order[i] = i, i
 	}
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(gaps[i], gaps[j]) })
-	common := func(order []int) int { // how many of the first are as long as k others
-		n := 1
-		for n < len(order) && gaps[order[n]]-gaps[order[0]] <= gaps[order[0]]/pausesAlike {
-			n++
-		}
-		if n < k {
-			return 0
-		}
+	upTo := func(gap int64) int { // how many of the rest are at most as long
+		n, _ := slices.BinarySearchFunc(order, gap+1, func(i int, gap int64) int { return cmp.Compare(gaps[i], gap) })
 		return n
 	}
 	for len(order) > 0 {
-		least, n := gaps[order[0]], max(1, common(order))
-		for n < min(k, len(order)) && gaps[order[n]] <= least+least/gapsAlike && common(order[n:]) == 0 {
-			n++
+		least := gaps[order[0]]
+		n := upTo(least + least/pausesAlike)
+		if n < k {
+			n = min(k, upTo(least+least/gapsAlike))
 		}
 		if n == 1 {
 			lone = append(lone, order[0])
@@ -100,11 +95,11 @@ func gapsBetween(times []int64) []int64 {
 func (m *Model) timesByGaps(r *rand.Rand) []int64 {
 	k := max(m.kSwap, DefaultKSwap)
 	times := upTo(m.gaps)
-	follows, _ := followed(m.places, m.templates, times, m.meta.BlockSize, k)
+	follows := followed(m.places, m.templates, times, k)
 	gaps := gapsTo(follows, times)
 	heads, group := groupHeads(m.places, m.templates, follows, times, k)
 	best, _ := arrival.Nearest(m.arrivals, func() []int64 {
-		return timed(m.places, follows, times, gaps, blurredHeads(heads, group, times, k, r))
+		return timed(m.places, follows, follows, times, gaps, blurredHeads(heads, group, times, k, r))
 	}, func(times []int64) []int64 { return slices.Sorted(slices.Values(times)) })
 	return best
 }

@@ -16,9 +16,7 @@ type keptFigures struct {
 	known  float64    // mean share of a prompt that is known
 	tokens float64    // mean length of a prompt
 	turned float64    // hit ratio by block behind a router that takes its replicas in turn
-	shared int        // prompts that share a block which no trunk has, at most
-	turns  int        // of the longest session
-	lags   []reuseLag // of requests and their parents, in order of time
+	lags   []reuseLag // of requests and their parents
 	copied float64    // share of the requests whose length and output are those of one of the trace
 	varied float64    // how far the dispersions of arrivals are from those of the trace, see [arrival.Cascade.Apart]
 	linked float64    // share of the requests that are like one of the trace, in lengths and place
@@ -39,7 +37,7 @@ func (s *swapper) keptOf(places []place, templates []template, times []int64, al
 	m := &Model{places: places, templates: templates, labels: s.labels, ends: s.ends}
 	m.meta.BlockSize = s.size
 	w := replayed(m, make([]int64, len(places)))
-	c := keptFigures{ratios: []float64{0}, turns: mostTurns(places, s.sourced)}
+	c := keptFigures{ratios: []float64{0}}
 	p := &w.populations[0]
 	for r := range p.tail {
 		tokens := p.tokens(int32(r))
@@ -75,7 +73,7 @@ func (s *swapper) keptOf(places []place, templates []template, times []int64, al
 		if s.arrivals != nil {
 			c.varied = float64(s.arrivals.Apart(times)) / 1e6
 		}
-		c.turned, c.shared = turned(paths, int64(turnCapacity*float64(distinct))), p.mostShared()
+		c.turned = turned(paths, int64(turnCapacity*float64(distinct)))
 	}
 	capacities := make([]int64, curvePoints)
 	for i := range capacities {
@@ -116,26 +114,10 @@ func turned(paths [][]uint32, capacity int64) float64 {
 	return float64(hits) / float64(max(1, references))
 }
 
-// mostShared is how many prompts share a block that is behind the trunk, at most.
-func (p *population) mostShared() int {
-	most := 0
-	root := make([]int32, len(p.owner)) // by request: the first of those with which it shares such a block
-	count := make([]int, len(p.owner))
-	for r, owner := range p.owner {
-		root[r] = int32(r)
-		if owner != none && p.hit[r] > p.overlap[r] {
-			root[r] = root[owner]
-		}
-		count[root[r]]++
-		most = max(most, count[root[r]])
-	}
-	return most
-}
-
 // A reuseLag is a time, in nanoseconds, since blocks were last used, and how many these are.
 type reuseLag struct{ ns, blocks int64 }
 
-// reuseLags are those of all requests, in order, which come at these times.
+// reuseLags are those of all requests, which come at these times.
 func (p *population) reuseLags(times []int64) []reuseLag {
 	var lags []reuseLag
 	for r, owner := range p.owner {
@@ -143,36 +125,28 @@ func (p *population) reuseLags(times []int64) []reuseLag {
 			lags = append(lags, reuseLag{times[r] - times[owner], int64(p.hit[r])})
 		}
 	}
-	slices.SortFunc(lags, func(a, b reuseLag) int { return cmp.Compare(a.ns, b.ns) })
 	return lags
 }
 
 // lagDistance is the distance of Kolmogorov and Smirnov between two distributions of reused blocks.
 func lagDistance(a, b []reuseLag) float64 {
-	sum := func(lags []reuseLag) float64 {
-		n := int64(1)
+	type step struct{ at, by float64 }
+	var steps []step
+	for side, lags := range [...][]reuseLag{a, b} {
+		of := float64(1 - 2*side)
 		for _, l := range lags {
-			n += l.blocks
+			of += float64(1-2*side) * float64(l.blocks)
 		}
-		return float64(n)
+		for _, l := range lags {
+			steps = append(steps, step{float64(l.ns), float64(l.blocks) / of})
+		}
 	}
-	ofA, ofB := sum(a), sum(b)
+	slices.SortStableFunc(steps, func(a, b step) int { return cmp.Compare(a.at, b.at) })
 	apart, most := 0.0, 0.0
-	for len(a) > 0 || len(b) > 0 {
-		at := int64(math.MaxInt64)
-		if len(a) > 0 {
-			at = a[0].ns
+	for i, s := range steps {
+		if apart += s.by; i+1 == len(steps) || steps[i+1].at > s.at {
+			most = max(most, math.Abs(apart))
 		}
-		if len(b) > 0 {
-			at = min(at, b[0].ns)
-		}
-		for ; len(a) > 0 && a[0].ns == at; a = a[1:] {
-			apart += float64(a[0].blocks) / ofA
-		}
-		for ; len(b) > 0 && b[0].ns == at; b = b[1:] {
-			apart -= float64(b[0].blocks) / ofB
-		}
-		most = max(most, math.Abs(apart))
 	}
 	return most
 }
@@ -212,10 +186,8 @@ func (c *keptFigures) error(o *keptFigures) float64 {
 // off is by how much the figures of a swap miss those of the trace, about in units of the
 // curve; and how much of the lengths it gives away.
 func (c *keptFigures) off(o *keptFigures) float64 {
-	ratio := func(a, b float64) float64 { return math.Abs(math.Log((a + 1) / (b + 1))) }
-	return c.error(o) + math.Abs(c.hits()-o.hits())/2 + math.Abs(c.known-o.known)/2 + ratio(c.tokens, o.tokens)/10 +
-		math.Abs(math.Log((c.turned+.001)/(o.turned+.001)))/15 + ratio(float64(c.shared), float64(o.shared))/100 +
-		ratio(float64(c.turns), float64(o.turns))/100 +
+	return c.error(o) + math.Abs(c.hits()-o.hits())/2 + math.Abs(c.known-o.known)/2 + math.Abs(math.Log((c.tokens+1)/(o.tokens+1)))/10 +
+		math.Abs(math.Log((c.turned+.001)/(o.turned+.001)))/15 +
 		lagDistance(c.lags, o.lags)/4 + c.copied/4 + c.linked/4 + c.varied/100
 }
 

@@ -132,11 +132,10 @@ func (t *swapping) swapSizes() {
 		return k
 	}
 	both := func(i int32) kind { k := of(i); k.inner = 0; return k }
-	rooted := func(i int32) kind { k := both(i); k.template = rootOf(t.templates, k.template); return k }
 	any := func(i int32) kind { k := both(i); k.template = 0; return k }
 	all := func(i int32) kind { k := any(i); k.domain = 0; return k }
 	var cells [][]int32
-	for _, g := range grouped(len(t.places), 2*t.k, of, both, rooted, any, all) {
+	for _, g := range grouped(len(t.places), 2*t.k, of, both, any, all) {
 		if of(g[0]).class == repeats {
 			continue
 		}

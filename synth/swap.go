@@ -148,7 +148,7 @@ func (s *swapper) prepare() {
 		s.pairs[pair], s.came = true, append(s.came, pair)
 	}
 	s.rareEdits()
-	_, s.near = followed(s.places, s.templates, s.times, s.size, s.k)
+	s.findNear()
 }
 
 // rareEdits makes branches of edits where a domain has too few of them for their growths to be exchanged.
@@ -198,9 +198,9 @@ func (s *swapper) shuffled(among int64) *swapper {
 		places []place
 		times  []int64
 	}
-	follows, _ := followed(s.places, s.templates, s.times, s.size, s.k)
+	follows := followed(s.places, s.templates, s.times, s.k)
 	heads, group := groupHeads(s.places, s.templates, follows, s.times, s.k)
-	requests, with := burstSizes(follows), movesWith(s.places, follows, heads, s.k)
+	requests, with := burstSizes(follows), movesWith(s.places, follows, s.near, heads, s.k)
 
 	groups := make([][]int, 1+len(s.templates))
 	for head, of := range group {
@@ -234,7 +234,7 @@ func (s *swapper) shuffled(among int64) *swapper {
 			moved[head] = at[slot]
 		}
 		places, gaps := s.exchangedGaps(follows)
-		return order{places, timed(places, follows, s.times, gaps, moved)}
+		return order{places, timed(places, follows, s.near, s.times, gaps, moved)}
 	}
 	if s.arrivals == nil {
 		o := draw()

@@ -28,14 +28,6 @@ func templateAt(templates []template, t, depth int32) int32 {
 	return t
 }
 
-// rootOf is the first template on the path of another that not all share, or the last that all do.
-func rootOf(templates []template, t int32) int32 {
-	for t != none && templates[t].up != none && !templates[templates[t].up].shared {
-		t = templates[t].up
-	}
-	return t
-}
-
 // begunOn is the template that the first of all prompts which each builds on opened on, or none.
 func begunOn(places []place) []int32 {
 	on := make([]int32, len(places))

@@ -17,8 +17,8 @@ type attempt struct {
 
 // attempts are made in this order, until the figures of one are within their limits. The closest
 // one counts, which tells at most three bits about the swaps. Another seed takes the least time.
-var attempts = []attempt{{fit: true}, {chance: true}, {chance: true}, {fit: true, chance: true}, {chance: true},
-	{chance: true}, {fit: true, halfK: true}, {chance: true}}
+var attempts = []attempt{{fit: true}, {chance: true}, {fit: true, chance: true}, {chance: true},
+	{fit: true, chance: true}, {fit: true, chance: true}, {fit: true, halfK: true}, {chance: true}}
 
 // forAttempts is the first of the streams of a seed that give the seeds of other attempts.
 const forAttempts = 100

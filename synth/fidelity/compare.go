@@ -187,8 +187,7 @@ func (c *comparison) warn(ref, cand *Signature) {
 				"describe that choice", s.name)
 		}
 		if s.tally.sample.shift > 0 {
-			add("sampled_requests", "the %s has more than %s requests: correlations and the two-dimensional distance "+
-				"use a sample of %s",
+			add("sampled_requests", "the %s has more than %s requests: correlations are of a sample of %s",
 				s.name, doc.Count(int64(s.limits.rows)), doc.Count(int64(len(s.tally.sample.rows))))
 		}
 		if s.tally.pairs.shift > 0 {

@@ -121,42 +121,6 @@ func TestRankCorrelation(t *testing.T) {
 	}
 }
 
-func TestKSDistance2D(t *testing.T) {
-	// shares are of the four quadrants around an origin.
-	shares := func(sample []lengthPair, o lengthPair) (s [4]float64) {
-		for _, p := range sample {
-			q := 0
-			if p.in > o.in {
-				q = 2
-			}
-			if p.out > o.out {
-				q++
-			}
-			s[q] += 1 / float64(len(sample))
-		}
-		return s
-	}
-	rng := rand.New(rand.NewPCG(3, 3))
-	for range 300 {
-		a, b := somePairs(rng), somePairs(rng)
-		var d [2]float64
-		for i, origins := range [][]lengthPair{a, b} {
-			for _, o := range origins {
-				sa, sb := shares(a, o), shares(b, o)
-				for q := range sa {
-					d[i] = max(d[i], math.Abs(sa[q]-sb[q]))
-				}
-			}
-		}
-		near(t, "2-D KS", ksDistance2D(a, b), (d[0]+d[1])/2)
-		shuffled := slices.Clone(a)
-		rng.Shuffle(len(a), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
-		if d := ksDistance2D(a, shuffled); d != 0 {
-			t.Errorf("a sample is %v from itself in another order", d)
-		}
-	}
-}
-
 // Chance is what dealing the candidate's outputs among those alike gives in the mean: every
 // input meets every output of them equally often.
 func TestPairMatch(t *testing.T) {
@@ -284,8 +248,5 @@ func TestSamplesAreNear(t *testing.T) {
 	}
 	if a, b := rho(ref), rho(few); math.Abs(a-b) > 0.03 || a == b {
 		t.Errorf("the correlation of a sample is %v, of all %v", b, a)
-	}
-	if d := ksDistance2D(ref.sample.lengths(), few.sample.lengths()); d == 0 || d > 0.05 {
-		t.Errorf("a sample is %v from what it is of", d)
 	}
 }

@@ -85,8 +85,6 @@ var catalogue = []measureAbout{
 		0.03, growing, false},
 	{"rho_new_output", "difference of the rank correlation of new blocks and output lengths", "correlation", asRatio,
 		0.03, growing, false},
-	{"input_output_ks2d", "two-dimensional Kolmogorov-Smirnov distance of input and output lengths (Fasano and " +
-		"Franceschini)", "", asRatio, noLimit, 0, false},
 	{"idc_log2", "mean absolute log2 of the ratio of the IDCs, at least 0.1 each, over the scales that can be compared",
 		"geometric mean of the IDC over these scales", asNumber, 0.2, growing, false},
 	{"iat_cv", "difference of the CV of the gaps between requests, over the reference's", "CV", asNumber,

@@ -122,17 +122,6 @@ func (c *comparison) joint() {
 		"hit and new blocks that vary")
 	add("rho_new_output", func(t *sampledTuple) (x, y int32) { return t.fresh, t.out }, blocks,
 		"new blocks and outputs that vary")
-	d := ksDistance2D(c.ref.sample.lengths(), c.cand.sample.lengths())
-	c.add("input_output_ks2d", nil, nil, &d, "")
-}
-
-// lengths returns the pairs of lengths in the sample.
-func (s *tupleSample) lengths() []lengthPair {
-	list := make([]lengthPair, len(s.rows))
-	for i, r := range s.rows {
-		list[i] = lengthPair{r.in, r.out}
-	}
-	return list
 }
 
 // categories compares the shares of the reuse categories: of all requests that

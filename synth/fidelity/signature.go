@@ -89,8 +89,8 @@ const treesShare = 8
 // time, and a tenth of the memory.
 const curveExact = 1 << 23
 
-// sampleLimit is up to how many requests correlations, the two-dimensional distance
-// and, counting distinct pairs of lengths, the pair match are exact. Of more
+// sampleLimit is up to how many requests correlations and, counting distinct pairs of lengths, the pair match are
+// exact. Of more
 // requests, a sample of half to all of this number is taken, by a hash of their
 // row; of more pairs, one by a hash of the pair, so that both traces keep the
 // same ones.
