@@ -81,8 +81,7 @@ func (t *swapping) meets(place, other int32) bool {
 	return place == other || slices.Contains(t.from[place], other)
 }
 
-// endingCells is how many times k prompts, at least, an output may come from. Within
-// fewer, outputs stay near their place, and prompts of about the same length are there.
+// endingCells is how many times k prompts, at least, an output may come from. Of fewer, outputs stay near their place.
 const endingCells = 4
 
 // endingWeights are those of the dimensions of endingPoint.

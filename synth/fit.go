@@ -32,9 +32,7 @@ type FitOptions struct {
 // out. A trace with a block after two different prefixes cannot be fitted, nor
 // can one without requests; errors name the row, counted from 0.
 //
-// Memory is about 1.6 kB for each request that is fitted where they are swapped, in each of the swaps that are made at
-// once (one, or several of together at most 240,000 requests), a quarter of that otherwise, 24 bytes for each distinct
-// block of these, and some 20 bytes for each request that is not fitted.
+// Memory is about 1.6 kB for each request that is fitted, in each of the swaps that are made at once.
 func Fit(ctx context.Context, src trace.Reader[trace.Request], meta trace.Meta, opts FitOptions) (*Model, error) {
 	if opts.KSwap < 0 {
 		return nil, errors.New("k_swap cannot be negative")

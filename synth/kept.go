@@ -16,6 +16,7 @@ type keptFigures struct {
 	known  float64    // mean share of a prompt that is known
 	tokens float64    // mean length of a prompt
 	turned float64    // hit ratio by block behind a router that takes its replicas in turn
+	shared int        // prompts that share a block which no trunk has, at most
 	lags   []reuseLag // of requests and their parents
 	copied float64    // share of the requests whose length and output are those of one of the trace
 	varied float64    // how far the dispersions of arrivals are from those of the trace, see [arrival.Cascade.Apart]
@@ -73,7 +74,7 @@ func (s *swapper) keptOf(places []place, templates []template, times []int64, al
 		if s.arrivals != nil {
 			c.varied = float64(s.arrivals.Apart(times)) / 1e6
 		}
-		c.turned = turned(paths, int64(turnCapacity*float64(distinct)))
+		c.turned, c.shared = turned(paths, int64(turnCapacity*float64(distinct))), p.mostShared()
 	}
 	capacities := make([]int64, curvePoints)
 	for i := range capacities {
@@ -112,6 +113,22 @@ func turned(paths [][]uint32, capacity int64) float64 {
 		caches.Send(r%turnReplicas, path)
 	}
 	return float64(hits) / float64(max(1, references))
+}
+
+// mostShared is how many prompts share a block that is behind the trunk, at most.
+func (p *population) mostShared() int {
+	most := 0
+	root := make([]int32, len(p.owner)) // by request: the first of those with which it shares such a block
+	count := make([]int, len(p.owner))
+	for r, owner := range p.owner {
+		root[r] = int32(r)
+		if owner != none && p.hit[r] > p.overlap[r] {
+			root[r] = root[owner]
+		}
+		count[root[r]]++
+		most = max(most, count[root[r]])
+	}
+	return most
 }
 
 // A reuseLag is a time, in nanoseconds, since blocks were last used, and how many these are.
@@ -188,6 +205,7 @@ func (c *keptFigures) error(o *keptFigures) float64 {
 func (c *keptFigures) off(o *keptFigures) float64 {
 	return c.error(o) + math.Abs(c.hits()-o.hits())/2 + math.Abs(c.known-o.known)/2 + math.Abs(math.Log((c.tokens+1)/(o.tokens+1)))/10 +
 		math.Abs(math.Log((c.turned+.001)/(o.turned+.001)))/15 +
+		math.Abs(math.Log(float64(c.shared+1)/float64(o.shared+1)))/100 +
 		lagDistance(c.lags, o.lags)/4 + c.copied/4 + c.linked/4 + c.varied/100
 }
 

@@ -5,8 +5,7 @@ import (
 	"slices"
 )
 
-// nearTimes is how many times as often as by chance a length is so near to the one before it, at least, where that is
-// kept: of those as near, half or more are not by chance.
+// nearTimes is how often lengths are near beside by chance: half of them or more are not near by that.
 const nearTimes = 2
 
 // findNear finds what opens a prompt, or branches, and is nearer in length to the one before it than to those that it
@@ -15,11 +14,6 @@ const nearTimes = 2
 func (s *swapper) findNear() {
 	s.near = slices.Repeat([]int32{none}, len(s.places))
 	last := slices.Repeat([]int32{none}, len(s.templates))
-	lengths := map[int32]int{}
-	for i := range s.shapes {
-		lengths[s.shapes[i].tokens]++
-	}
-	limits := often(lengths, max(4*s.k, len(s.places)/50))
 	for i := range s.places {
 		p := &s.places[i]
 		before := p.upward(p.join == byPlace)
@@ -29,7 +23,7 @@ func (s *swapper) findNear() {
 			}
 			last[t] = int32(i)
 		}
-		if (p.class == branches || p.class == opens && !p.wholeTemplate()) && !limits[s.shapes[i].tokens] {
+		if p.class == branches || p.class == opens && !p.wholeTemplate() {
 			s.near[i] = before
 		}
 	}
@@ -67,8 +61,7 @@ func (s *swapper) keepNear(g []int32) {
 	}
 }
 
-// nearerThan is the distance up to which most pairs are more than chance has, so many times counted, or -1 where so few
-// may be by chance.
+// nearerThan is the distance up to which most pairs are more than by chance, or -1 where so many may be chance.
 func nearerThan(pairs, chance []int32) int32 {
 	slices.Sort(pairs)
 	slices.Sort(chance)

@@ -6,9 +6,7 @@ import (
 )
 
 // Jitters are standard deviations of what is changed, at least of some tokens. That of
-// the last block is small because many templates differ by a few tokens
-// there: at 5 % their peak in the input lengths was smeared. Without any, prompts of one
-// rare length kept it.
+// the last block is small because many templates differ by a few tokens there.
 const (
 	swapJitter  = 0.05
 	tailJitter  = 0.005

@@ -14,9 +14,8 @@ import (
 	"reprise/trace/crash"
 )
 
-// Settings of the swapping. Of several swaps the one counts whose figures are nearest
-// to the trace's, each of the best of 16 orders: the choice tells at most the binary logarithm of their number,
-// ten bits, about the swap. A small trace needs more of them and takes less time for each.
+// Settings of the swapping. Of several swaps, each of the best of 16 orders, the one nearest to the trace counts: the
+// choice tells at most ten bits about it.
 const (
 	swapTriesMost = 64
 	triesRequests = 240_000 // requests in all of them together
@@ -25,10 +24,6 @@ const (
 )
 
 // swap moves bursts, and exchanges the parts of places: sizes, endings, and labels that are rare.
-//
-// What is left: each part still is one that occurred, so this is no differential
-// privacy, and a value far from all others stays far. A place keeps its user, what it builds on and
-// about its place in the order.
 func (m *Model) swap(ctx context.Context, e *extractor, opts *FitOptions) error {
 	entropy := opts.Entropy
 	if entropy == nil {

@@ -54,10 +54,8 @@ func (f measureForm) print(v *float64) string {
 	return doc.Number(*v)
 }
 
-// catalogue lists the measures in their order. The limits are what synthesis of two
-// Mooncake traces keeps that swaps links between requests alike, ten or more, in the mean
-// of several seeds. Of the hit ratios without limit only that by block was tried so, and of the
-// correlations only that of input and output: the others have its limit.
+// catalogue lists the measures in their order. The limits are what synthesis of two Mooncake traces, swapped among ten,
+// keeps in the mean of several seeds.
 var catalogue = []measureAbout{
 	{"mrc_mae", "mean difference of the LRU hit ratio by block, over 61 capacities from 100 to 200,000 blocks",
 		"mean hit ratio over the capacities", asRatio, 0.005, growing, false},

@@ -44,9 +44,6 @@ func (p *Prompter) begin(r *trace.Request) (cursor, error) {
 	} else if err := p.check(r); err != nil {
 		return cursor{}, err
 	}
-	if c.tokens-p.before-p.after < 1 {
-		p.shortfalls.Add(1)
-	}
 	return c, nil
 }
 

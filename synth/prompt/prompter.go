@@ -51,7 +51,7 @@ type Prompter struct {
 	blocks    uint64             // key of the words of blocks
 	rows      uint64             // key of the words of rows without blocks
 
-	shortTails, shortfalls, filled atomic.Int64
+	shortTails, filled atomic.Int64
 }
 
 // The streams of a seed; package synth has the first three. The numbers are part of
@@ -165,10 +165,6 @@ func (p *Prompter) Count(row *trace.Request) int {
 // almost always the last, or one that completes a partial block by a token or
 // two, and equals another by chance.
 func (p *Prompter) ShortTails() int64 { return p.shortTails.Load() }
-
-// Shortfalls returns how many prompts were made so far that are longer than
-// asked, since the template left no token for them and they must have one.
-func (p *Prompter) Shortfalls() int64 { return p.shortfalls.Load() }
 
 // Filled returns how many tokens of the prompts made so far are words in a place
 // of a corpus that could not be cut there. It is 0 for other kinds of text.

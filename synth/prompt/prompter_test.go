@@ -304,21 +304,21 @@ func TestOverheadComesOffTheEndOfBlocks(t *testing.T) {
 	for _, c := range []struct {
 		tokens, overhead int
 		keep             []int // tokens kept of each block
-		short, shortfall int64
+		short            int64
 	}{
-		{40, 0, []int{16, 16, 8}, 0, 0},
-		{40, 13, []int{3, 16, 8}, 0, 0},
-		{40, 14, []int{3, 15, 8}, 0, 0},
-		{40, 31, []int{3, 3, 3}, 0, 0},
-		{40, 32, []int{3, 3, 2}, 1, 0},
-		{40, 36, []int{3, 1}, 1, 0},
-		{40, 39, []int{1}, 1, 0},
-		{40, 40, []int{1}, 1, 1},
-		{40, 99, []int{1}, 1, 1},
-		{34, 0, []int{16, 16, 2}, 1, 0},
-		{34, 20, []int{3, 9, 2}, 1, 0},
-		{35, 20, []int{3, 9, 3}, 0, 0},
-		{2, 1, []int{1}, 1, 0},
+		{40, 0, []int{16, 16, 8}, 0},
+		{40, 13, []int{3, 16, 8}, 0},
+		{40, 14, []int{3, 15, 8}, 0},
+		{40, 31, []int{3, 3, 3}, 0},
+		{40, 32, []int{3, 3, 2}, 1},
+		{40, 36, []int{3, 1}, 1},
+		{40, 39, []int{1}, 1},
+		{40, 40, []int{1}, 1},
+		{40, 99, []int{1}, 1},
+		{34, 0, []int{16, 16, 2}, 1},
+		{34, 20, []int{3, 9, 2}, 1},
+		{35, 20, []int{3, 9, 3}, 0},
+		{2, 1, []int{1}, 1},
 	} {
 		r := &trace.Request{InputTokens: int32(c.tokens)}
 		for i := range block.Count(int(r.InputTokens), 16) {
@@ -333,9 +333,8 @@ func TestOverheadComesOffTheEndOfBlocks(t *testing.T) {
 		if got := tokensOf(t, p, r); !slices.Equal(got, want) {
 			t.Errorf("%d tokens less %d: got %v, want %v", c.tokens, c.overhead, got, want)
 		}
-		if p.ShortTails() != c.short || p.Shortfalls() != c.shortfall {
-			t.Errorf("%d tokens less %d: %d short tails and %d shortfalls, want %d and %d",
-				c.tokens, c.overhead, p.ShortTails(), p.Shortfalls(), c.short, c.shortfall)
+		if p.ShortTails() != c.short {
+			t.Errorf("%d tokens less %d: %d short tails, want %d", c.tokens, c.overhead, p.ShortTails(), c.short)
 		}
 	}
 }
@@ -376,11 +375,11 @@ func TestRowsWithoutBlocks(t *testing.T) {
 			t.Errorf("%s: another row shares %d tokens", name, n)
 		}
 	}
-	if p.ShortTails() != 0 || p.Shortfalls() != 0 {
-		t.Errorf("%d short tails and %d shortfalls of rows without blocks", p.ShortTails(), p.Shortfalls())
+	if p.ShortTails() != 0 {
+		t.Errorf("%d short tails of rows without blocks", p.ShortTails())
 	}
-	if empty := tokensOf(t, p, &trace.Request{}); len(empty) != 1 || p.Shortfalls() != 1 {
-		t.Errorf("a row of no tokens has %d, and %d shortfalls; want 1 and 1", len(empty), p.Shortfalls())
+	if empty := tokensOf(t, p, &trace.Request{}); len(empty) != 1 {
+		t.Errorf("a row of no tokens has %d; want 1", len(empty))
 	}
 }
 
