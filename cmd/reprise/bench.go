@@ -193,10 +193,14 @@ func (f *benchFlags) writeList(cmd *cobra.Command) error {
 
 // writePlan prints the runs that a suite would make.
 func (f *benchFlags) writePlan(cmd *cobra.Command, plan []bench.PlannedRun) error {
-	t := doc.Table{Head: []string{"run", "load", "", "workload", "directory"}}
+	o := cli.TextOptions(cmd, "All runs and their directories: --details.")
+	t := doc.Table{Head: []string{"run", "load", "", "workload"}}
+	if o.Details {
+		t.Head = append(t.Head, "directory")
+	}
 	complete := 0
 	for _, r := range plan {
-		row := []string{r.Row, r.Load, "", r.Workload, r.Dir}
+		row := []string{r.Row, r.Load, "", r.Workload, r.Dir}[:len(t.Head)]
 		if len(f.models) > 1 {
 			row[0] = r.Model + ", " + r.Row
 		}
@@ -208,7 +212,7 @@ func (f *benchFlags) writePlan(cmd *cobra.Command, plan []bench.PlannedRun) erro
 	}
 	p := doc.Document{Title: "Runs", Table: &t, Headline: fmt.Sprintf("Dry run: nothing was sent. %s, %d of them "+
 		"complete", doc.Many(int64(len(plan)), "run"), complete)}
-	return p.WriteText(cmd.OutOrStdout(), cli.TextOptions(cmd, "All runs: --details."))
+	return p.WriteText(cmd.OutOrStdout(), o)
 }
 
 func (f *benchFlags) run(cmd *cobra.Command, arg string) error {

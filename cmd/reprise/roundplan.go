@@ -28,6 +28,9 @@ type roundPlan struct {
 	Flags    map[string]string `json:"flags"` // that were given and are in the results
 }
 
+// mostWarmup is the longest warm-up of a round that nobody set.
+const mostWarmup = 10 * time.Second
+
 // readAgain are flags of what is made of rounds, and not of the rounds.
 var readAgain = []string{"output", "rounds", "pilot-rounds", "rest", "quiet", "ready-timeout",
 	"stop-timeout", "config", "target"}
@@ -50,14 +53,15 @@ func (f *roundFlags) plan(cmd *cobra.Command, workload string, recorded map[stri
 			return p, cli.Usagef("--seed: want a whole number")
 		}
 	}
+	if p.Warmup == "" && f.duration > 0 { // of how many requests come in that time, only the run can tell
+		p.Warmup = min(f.duration/10, mostWarmup).String()
+	}
 	if p.Warmup == "" {
 		n := rows.Rows()
 		if f.maxRequests > 0 {
 			n = min(n, f.maxRequests)
 		}
-		if p.Warmup = "50"; !f.loop {
-			p.Warmup = strconv.FormatInt(min(n/10, 50), 10)
-		}
+		p.Warmup = strconv.FormatInt(min(n/10, 50), 10)
 	}
 	if _, err := replay.ParseSpan(p.Warmup); err != nil {
 		return p, cli.Usagef("--warmup: %v", err)
@@ -158,7 +162,7 @@ func (f *compareFlags) planned(cmd *cobra.Command, m *roundMaker, o compare.Opti
 		return err
 	}
 	if need := compare.LeastRounds(f.alpha, 1); p.Clear == nil && p.Rounds() < need {
-		cli.Notef(cmd, "%s cannot give a verdict: alpha %v needs %d, see --rounds",
+		cli.Notef(cmd, "%s cannot give a verdict: alpha %v needs %d (--rounds %[3]d); rounds cannot be added later",
 			doc.Many(int64(p.Rounds()), "round"), f.alpha, need)
 	}
 	m.decided = &p

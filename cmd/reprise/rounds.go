@@ -88,10 +88,10 @@ func (f *roundFlags) register(cmd *cobra.Command) {
 	loadRest.Int64Var(&f.maxRequests, "max-requests", 0, "send only the first rows; 0 is all")
 	loadRest.StringVar(&f.warmup, "warmup", "",
 		"leave the first requests of every run out of all figures: a number or a `span`. Default: a tenth, at most "+
-			"50; 50 with --loop")
+			"50 requests; of --duration a tenth, at most 10s")
 	loadRest.StringVar(&f.cooldown, "cooldown", "", "")
-	_, running := flags.Sections(fl, flags.RunningFlags)
-	running.BoolVar(&f.dry, "dry-run", false, dryRunUsage)
+	rounds.BoolVar(&f.dry, "dry-run", false, dryRunUsage)
+	flags.Demote(fl, "seed")
 	f.spellings.Register(cmd) // last: it looks for the flags that it stands for
 }
 

@@ -137,9 +137,7 @@ sweep DIR prints it again. docs/sweep.md defines all that is printed.`,
 	}
 	f.register(cmd)
 	f.frontier.Register(cmd)
-	_, running := flags.Sections(cmd.Flags(), flags.RunningFlags)
-	running.BoolVar(&f.dry, "dry-run", false, dryRunUsage)
-	flags.Demote(cmd.Flags(), "vary", "trust")
+	flags.Demote(cmd.Flags(), "vary", "trust", "seed")
 	everyday, _ := flags.Sections(cmd.Flags(), flags.ResultsFlags)
 	everyday.Bool("json", false, "print JSON")
 	flags.Details(cmd.Flags())
@@ -233,6 +231,7 @@ func (f *sweepFlags) register(cmd *cobra.Command) {
 		"closed loop: requests in flight of the levels, such as 1,2,4,8,16,32")
 	f.bySession.Register(ladder, ladderRest)
 	ladderRest.BoolVar(&f.closed, "closed-loop", false, "")
+	ladder.BoolVar(&f.dry, "dry-run", false, dryRunUsage)
 	ladder.BoolVar(&f.adaptive, "adaptive", false,
 		"search for the highest load that meets the contract; double from the setting from, then bisect")
 	ladderRest.RateVar(&f.from, "from", 0, "")

@@ -108,7 +108,7 @@ func sayLevel(cmd *cobra.Command, l *bench.Level) {
 		doc.OrDash(l.TTFTDue.P99, doc.Number))
 }
 
-const dryRunUsage = "send nothing: print how many runs there are, and how long they take"
+const dryRunUsage = "send nothing: print the runs and how long they take"
 
 // sayDry ends a command that has said how long it would take.
 func sayDry(cmd *cobra.Command) error {

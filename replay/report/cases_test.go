@@ -322,6 +322,13 @@ func TestDeliveredAgainstAsked(t *testing.T) {
 	base.Sampling = forced
 	ended, verbatim, simulated := base, base, base
 	ended.Sampling, verbatim.Prompts, simulated.Simulated = nil, result.PromptsVerbatim, "an engine"
+	short := func(api string, from int64) func(*result.Result) { // 16 of 24 tokens are cached, within a block
+		return func(r *result.Result) {
+			if *r.Input, r.WantInput, *r.Cached, r.API = 24, 24, 0, api; r.RowID >= from {
+				*r.Cached = 16
+			}
+		}
+	}
 	for name, c := range map[string]struct {
 		run  result.Run
 		edit func(r *result.Result)
@@ -338,8 +345,12 @@ func TestDeliveredAgainstAsked(t *testing.T) {
 		"answers of no asked length": {base, func(r *result.Result) { r.WantOutput = nil }, ""},
 		"a warm cache":               {base, func(r *result.Result) { *r.Cached = 96 }, codeExtraHits},
 		"a warm cache, verbatim":     {verbatim, func(r *result.Result) { *r.Cached = 96 }, codeExtraHits},
-		"parts of blocks, verbatim":  {verbatim, func(r *result.Result) { *r.Cached = 14 }, ""},
-		"a template, verbatim":       {verbatim, func(r *result.Result) { *r.Input, *r.Cached = 130, 44 }, ""},
+		"short prompts, verbatim, of which the first was cached": {verbatim, short(result.APICompletions, 0), codeExtraHits},
+		"short chats, verbatim":                                  {verbatim, short(result.APIChat, 0), ""},
+		"short prompts, verbatim, from the second on":            {verbatim, short(result.APICompletions, 1), ""},
+
+		"parts of blocks, verbatim": {verbatim, func(r *result.Result) { *r.Cached = 14 }, ""},
+		"a template, verbatim":      {verbatim, func(r *result.Result) { *r.Input, *r.Cached = 130, 44 }, ""},
 		"a later turn, verbatim": {verbatim, func(r *result.Result) {
 			*r.Cached, r.Category = 96, trace.Continuation
 		}, ""},

@@ -51,6 +51,8 @@ var outcomeFields = []numberField{
 	{"tokens.output_tokens", "tokens", "Output tokens of the successful requests."},
 	{"tokens.output_source_rows.*", "rows",
 		"Successful requests by where their count of output tokens is from: the server's usage, a tokenizer, or none."},
+	{"tokens.at_limit_rows", "rows", "Successful requests whose answer ended at the length that was asked for, by its " +
+		"finish reason."},
 	{"tokens.prompt_error.compared_rows, tokens.output_miss.compared_rows", "rows",
 		"Successful requests whose count could be compared with the wanted one."},
 	{"tokens.prompt_error.more_rows, tokens.output_miss.more_rows", "rows",

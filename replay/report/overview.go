@@ -92,7 +92,7 @@ func runFacts(s *Summary) []doc.Fact {
 	g.define("prompt_tokens", "Prompts", unit(t.PromptTokensPerS, "tok/s"),
 		doc.Brief(tok.Prompt)+" in all"+estimateNote(s.PromptEstimates(), r.Succeeded)+uncached)
 	g.define("output_tokens", "Output", unit(t.OutputTokensPerS, "tok/s"), doc.Brief(tok.Output)+" in all"+
-		perEvent+outputsForced(&s.Run)+estimateNote(s.OutputEstimates(), r.Succeeded))
+		perEvent+outputsForced(s)+estimateNote(s.OutputEstimates(), r.Succeeded))
 	if goals := s.Goodput; goals != nil {
 		met := func(label string, of Good) {
 			g.define("goodput", label, unit(of.PerS, "req/s"), fmt.Sprintf("%s met %s",
@@ -125,15 +125,17 @@ func runFacts(s *Summary) []doc.Fact {
 			"output tokens, of "+doc.Many(int64(e.GPUs), divisor)+hint)
 	}
 
-	limit := "no limit"
+	limit := ", no limit"
 	if n := s.InFlight.Limit; n != nil {
-		limit = fmt.Sprintf("limit %s, %s held back", doc.Brief(int64(*n)), doc.Brief(s.InFlight.HeldBack))
+		limit = fmt.Sprintf(", limit %s, %s held back", doc.Brief(int64(*n)), doc.Brief(s.InFlight.HeldBack))
+	} else if s.Run.Timing == result.ClosedLoop {
+		limit = "" // it is the load
 	}
 	most := "at most " + doc.Brief(int64(s.InFlight.Max))
 	if s.InFlight.Max == 0 { // a journal has no end that says it
 		most = "the most is not known"
 	}
-	g.define("in_flight", "In flight, mean", doc.OrDash(s.InFlight.Mean, doc.Number), most+", "+limit)
+	g.define("in_flight", "In flight, mean", doc.OrDash(s.InFlight.Mean, doc.Number), most+limit)
 	g.define("prompt_error", "Prompt error", doc.Brief(tok.PromptError.SumAbs)+" tokens", difference(tok.PromptError))
 	g.define("output_miss", "Output miss", doc.Brief(tok.OutputMiss.SumAbs)+" tokens", difference(tok.OutputMiss))
 	c := &s.Cache
@@ -147,13 +149,17 @@ func runFacts(s *Summary) []doc.Fact {
 	return g.Facts
 }
 
-// outputsForced says whether a real server was to keep to lengths, where the run tells what it asked for.
-func outputsForced(run *result.Run) string {
-	switch forced := string(run.Sampling["ignore_eos"]); {
-	case run.Simulated != "" || run.Sampling == nil:
+// outputsForced says whether a real server was to keep to lengths, where the run tells what it asked for, and how many
+// of the answers that it could end by itself it did not.
+func outputsForced(s *Summary) string {
+	switch forced := string(s.Run.Sampling["ignore_eos"]); {
+	case s.Run.Simulated != "" || s.Run.Sampling == nil:
 		return ""
 	case forced == "true":
 		return ", lengths forced"
+	case s.Tokens.AtLimit > 0:
+		return fmt.Sprintf(", lengths not forced: %s of %s answers ended at the limit", doc.Brief(s.Tokens.AtLimit),
+			doc.Brief(s.Requests.Succeeded))
 	}
 	return ", lengths not forced"
 }

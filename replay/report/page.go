@@ -188,9 +188,9 @@ func keyLatencies(s *Summary) *doc.Table {
 	}
 	row(figure.E2E.Label, figure.E2E.Name, &l.FromSent.E2E)
 	// A table that is cut loses its last rows: first the client's, and TPOT, which is near ITL, before E2E.
-	row(figure.TPOT.Label, "tpot", &l.TPOT)
 	row("Queue, at the server", figure.QueueTime.Name, &l.QueueTime)
 	row("Prefill, at the server", figure.PrefillTime.Name, &l.PrefillTime)
+	row(figure.TPOT.Label, "tpot", &l.TPOT)
 	fromSchedule(figure.TTFT, &l.FromSent.TTFT, &l.FromDue.TTFT)
 	fromSchedule(figure.E2E, &l.FromSent.E2E, &l.FromDue.E2E)
 	if s.Run.Timing != result.ClosedLoop || s.Run.Sessions != nil { // in which turns have a schedule

@@ -35,6 +35,8 @@ type foundReuse struct {
 	hits     int64                   // rows that a hit was expected of
 	oneLess  int64                   // those of them that found one block less
 	beyond   int64                   // cached tokens of real text that nothing in the run explains
+	first    *int64                  // when the first request with real text was sent
+	warm     bool                    // that one found half of its prompt, which nothing before it had sent
 }
 
 // maxBlockBits bounds the block sizes that are tried in place of the one that is expected.
@@ -97,6 +99,9 @@ func (u *reuse) add(r *result.Result) {
 func (f *foundReuse) addReal(r *result.Result, block int64) {
 	if r.Input == nil || r.Cached == nil || r.Known == nil || r.Attempts > 1 || r.Category == trace.Continuation {
 		return
+	}
+	if r.SentNS != nil && (f.first == nil || *r.SentNS < *f.first) { // a chat's may be what its template begins with
+		f.first, f.warm = r.SentNS, *r.Known == 0 && r.API == result.APICompletions && 2**r.Cached >= *r.Input
 	}
 	template := max(*r.Input-r.WantInput, 0)
 	f.beyond += max(int64(*r.Cached)-int64(*r.Known)-(block-1)-int64(template), 0)
@@ -189,6 +194,9 @@ func (u *reuse) summary(zeros bool) Cache {
 	c.RowsLeftOut = u.rows - c.Rows
 	if u.realBlock > 0 {
 		c.beyond = Ratio(u.found.beyond, c.PromptTokens)
+		if u.found.warm && c.Difference != nil {
+			c.beyond = trace.Ptr(max(*c.Difference, *c.beyond))
+		}
 	}
 	return c
 }

@@ -236,6 +236,7 @@ type Tokens struct {
 	Output          int64            `json:"output_tokens"`
 	OutputSources   map[string]int64 `json:"output_source_rows"` // usage, tokenizer, none, impossible
 	OutputMiss      Difference       `json:"output_miss"`        // got − wanted
+	AtLimit         int64            `json:"at_limit_rows"`      // answers that ended at the length that was asked for
 	PerEvent        *float64         `json:"tokens_per_event"`   // mean
 	// Impossible is null where every count can be.
 	Impossible *ImpossibleCounts `json:"impossible_counts,omitempty"`

@@ -6,6 +6,7 @@ import (
 
 	"reprise/replay/result"
 	"reprise/trace/doc"
+	"reprise/trace/ending"
 	"reprise/trace/usage"
 )
 
@@ -52,6 +53,9 @@ func (t *tokenCounts) addTokens(r *result.Result) {
 		if cut(*r.Input, r.WantInput) {
 			t.promptsCut++
 		}
+	}
+	if r.FinishReason == ending.Length {
+		t.tokens.AtLimit++
 	}
 	source := "none"
 	if r.Contradictions().Refutes(usage.Output) {

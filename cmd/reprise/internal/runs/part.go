@@ -367,7 +367,7 @@ func (p *workloadPart) repeat(cmd *cobra.Command, f *flags.Workload) error {
 	}
 	times := fmt.Sprintf("%d times", rounds.Requests)
 	if p.endless {
-		times = fmt.Sprintf("again and again for %v", rounds.Time)
+		times = fmt.Sprintf("for %v, again where that is longer than they last", rounds.Time)
 	}
 	cli.Notef(cmd, "loop: the %s are sent %s, %s", doc.Many(p.rows.Len(), "request"), times, prompts)
 	return nil
