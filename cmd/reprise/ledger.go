@@ -108,8 +108,9 @@ func afford(l dp.Ledger, r *dp.Release, before []dp.Release, understood bool) er
 	unnamed := func(b dp.Release) bool { return b.Population == "" }
 	switch earlier := slices.ContainsFunc(before, unnamed); {
 	case r.Unit != synth.UnitUser:
-	case earlier && r.Population != "":
-		advice += ". An earlier release or attempt named no --population, so it counts for every one"
+	case earlier:
+		advice += ". An earlier release or attempt named no --population, so it counts for every one; --unit request " +
+			"protects requests and not people, and adds up over releases of one source alone"
 	case !earlier && r.Population == "":
 		advice += ". Releases of other users do not add up where all of them say so: --population NAME"
 	}

@@ -248,7 +248,7 @@ func (e *Experiment) Sweep(ctx context.Context, o report.Options) (SweepResult, 
 	r.Under(contract.Of(o))
 	r.findSaturation()
 	if r.Stopped = r.stopped(); r.Stopped.Code == stoppedResolved || r.Stopped.Code == stoppedEnd {
-		r.Stopped = Stop{stoppedEnd, "the directory has no further runs"}
+		r.Stopped = Stop{stoppedEnd, "the directory has no further runs; one that was interrupted goes on by its command"}
 	}
 	r.Knee = r.knee()
 	return r, s.highest(ctx, &r)

@@ -204,6 +204,9 @@ func (c *Curve) steady(s *Steady, requests int) (Interval, bool) {
 	if first < 0 || each == 0 || requests < minSteady {
 		s.Reason = fmt.Sprintf("%s in %s s are too few to tell", doc.Many(int64(requests), "request"),
 			doc.Number(float64(max(last-first, 0))*float64(c.width)/1e9))
+		if first == last && requests > 1 {
+			s.Reason = "the results do not say when requests were sent"
+		}
 		return Interval{}, false
 	}
 	observations := make([]float64, (last-first)/each)
