@@ -2,7 +2,6 @@ package jinja
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 )
@@ -22,7 +21,7 @@ var globals = map[string]any{
 		}
 		n := max(0, (hi-lo+step-cmp.Compare(step, 0))/step)
 		c.r.grow(c.line, 16*n)
-		list := &List{make([]any, n)}
+		list := newSequence(aView, make([]any, n)...)
 		for i := range n {
 			list.Items[i] = int64(lo + i*step)
 		}
@@ -55,7 +54,7 @@ func (c *invocation) fill(d *Dict) {
 	default:
 		c.fail("an argument is not a dict")
 	}
-	for _, k := range slices.Sorted(maps.Keys(c.named)) {
+	for _, k := range c.names {
 		d.Set(k, c.named[k])
 	}
 }
@@ -73,13 +72,13 @@ func methodOf(v any, name string) any {
 	case *Dict:
 		switch name {
 		case "items":
-			return builtin(func(c *invocation) any { return c.items(v) })
+			return builtin(func(c *invocation) any { return c.items(v, aView) })
 		case "keys":
-			return builtin(func(c *invocation) any { return NewList(c.r.iterate(v, c.line)...) })
+			return builtin(func(c *invocation) any { return newSequence(aView, c.r.iterate(v, c.line)...) })
 		case "values":
 			return builtin(func(c *invocation) any {
 				c.r.grow(c.line, 16*v.Len())
-				list := &List{}
+				list := newSequence(aView)
 				for _, k := range v.keys {
 					list.Items = append(list.Items, v.values[k])
 				}
@@ -101,11 +100,11 @@ func methodOf(v any, name string) any {
 }
 
 // items lists keys and values.
-func (c *invocation) items(d *Dict) *List {
+func (c *invocation) items(d *Dict, kind sequence) *List {
 	c.r.grow(c.line, 64*d.Len())
-	list := &List{}
+	list := newSequence(kind)
 	for i, k := range d.keys {
-		list.Items = append(list.Items, NewList(d.key(i), d.values[k]))
+		list.Items = append(list.Items, newSequence(aTuple, d.key(i), d.values[k]))
 	}
 	return list
 }
@@ -127,8 +126,11 @@ var methods = map[string]func(s string, c *invocation) any{
 	"split":        func(s string, c *invocation) any { return split(s, c, false) },
 	"rsplit":       func(s string, c *invocation) any { return split(s, c, true) },
 	"splitlines": func(s string, c *invocation) any {
-		list := &List{}
-		for line := range strings.Lines(strings.ReplaceAll(s, "\r\n", "\n")) {
+		if truth(c.arg(0, "keepends")) {
+			c.fail("splitlines keeps no line ends here")
+		}
+		list := NewList()
+		for line := range strings.Lines(lineEnds.Replace(s)) {
 			c.r.grow(c.line, 32)
 			list.Items = append(list.Items, strings.TrimSuffix(line, "\n"))
 		}
@@ -144,6 +146,10 @@ var methods = map[string]func(s string, c *invocation) any{
 	"isspace": func(s string, _ *invocation) any { return s != "" && strings.TrimFunc(s, IsSpace) == "" },
 }
 
+// lineEnds makes one line end of all those that Python knows.
+var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\x1c", "\n", "\x1d", "\n", "\x1e", "\n",
+	"\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
+
 // place is where a text stands in another, in characters; -1 where it does not.
 func place(s string, c *invocation, of func(s, t string) int) any {
 	if len(c.args) > 1 {
@@ -158,6 +164,9 @@ func place(s string, c *invocation, of func(s, t string) int) any {
 
 // affix tries one affix, or each of a list.
 func (c *invocation) affix(s string, has func(s, t string) bool) bool {
+	if len(c.args) > 1 {
+		c.fail("a search of a part takes no place here")
+	}
 	if list, ok := c.arg(0, "").(*List); ok {
 		return slices.ContainsFunc(list.Items, func(v any) bool {
 			t, ok := v.(string)
@@ -219,7 +228,7 @@ func split(s string, c *invocation, fromRight bool) any {
 		parts = strings.SplitN(s, sep, most+1)
 	}
 	c.r.grow(c.line, 32*len(parts))
-	list := &List{make([]any, len(parts))}
+	list := NewList(make([]any, len(parts))...)
 	for i, part := range parts {
 		list.Items[i] = part
 	}

@@ -59,14 +59,13 @@ type (
 	}
 	filterOf struct {
 		x    expr
-		f    builtin
+		name string
 		args arguments
 		line int
-		safe bool // the filter of that name
 	}
 	testOf struct {
 		x    expr
-		f    builtin
+		name string
 		args arguments
 		not  bool
 		line int
@@ -92,7 +91,10 @@ type (
 		line  int
 	}
 	choice struct{ yes, when, no expr } // no may be nil
-	listOf struct{ items []expr }
+	listOf struct {
+		items []expr
+		kind  sequence
+	}
 	dictOf struct {
 		keys, values []expr
 		line         int
@@ -104,6 +106,7 @@ type arguments struct {
 	values []expr
 	names  []string
 	named  []expr
+	many   expr // a list whose items follow the values, after a *; may be nil
 }
 
 func (a arguments) eval(r *run, s *scope, line int, first ...any) *invocation {
@@ -111,6 +114,10 @@ func (a arguments) eval(r *run, s *scope, line int, first ...any) *invocation {
 	for _, x := range a.values {
 		c.args = append(c.args, r.eval(x, s))
 	}
+	if a.many != nil {
+		c.args = append(c.args, r.iterate(r.eval(a.many, s), line)...)
+	}
+	c.names = a.names
 	for i, x := range a.named {
 		if c.named == nil {
 			c.named = make(map[string]any)
@@ -164,6 +171,9 @@ func (r *run) item(v, key any, line int) any {
 		}
 	case *List:
 		if i, ok := key.(int64); ok {
+			if v.kind >= aView {
+				fail(line, noList)
+			}
 			if at := clamp(i); at < 0 && -at <= len(v.Items) {
 				return v.Items[len(v.Items)+at]
 			} else if at >= 0 && at < len(v.Items) {
@@ -194,6 +204,9 @@ func (x *sliceOf) eval(r *run, s *scope) any {
 	case string:
 		n = runes(v)
 	case *List:
+		if v.kind >= aView {
+			fail(x.line, noList)
+		}
 		n = len(v.Items)
 	default:
 		fail(x.line, "a slice of something that is neither a list nor a string")
@@ -226,7 +239,7 @@ func (x *sliceOf) eval(r *run, s *scope) any {
 	}
 	items := r.iterate(v, x.line)
 	if step == 1 {
-		return NewList(items[lo:max(lo, hi)]...)
+		return newSequence(v.(*List).kind, items[lo:max(lo, hi)]...)
 	}
 	var out []any
 	for i := lo; step > 0 && i < hi || step < 0 && i > hi; i += step {
@@ -240,7 +253,7 @@ func (x *sliceOf) eval(r *run, s *scope) any {
 		}
 		return b.String()
 	}
-	return NewList(out...)
+	return newSequence(v.(*List).kind, out...)
 }
 
 // within is a bound of a slice of n items, as Python moves it into the range.
@@ -259,7 +272,7 @@ func (x *callOf) eval(r *run, s *scope) any {
 	case builtin:
 		return f(x.args.eval(r, s, x.line))
 	case *macro:
-		return f.call(x.args.eval(r, s, x.line))
+		return f.call(x.args.eval(r, s, x.line), nil)
 	case Func:
 		v, err := f(x.args.eval(r, s, x.line).args)
 		if err != nil {
@@ -267,6 +280,12 @@ func (x *callOf) eval(r *run, s *scope) any {
 		}
 		return v
 	case undefined:
+		switch of := x.fn.(type) {
+		case *attrOf:
+			fail(x.line, "a call of the method "+of.name+", which is not supported here")
+		case nameOf:
+			fail(x.line, "a call of "+of.name+", which is not defined")
+		}
 		fail(x.line, "a call of something that is undefined")
 	}
 	fail(x.line, "a call of something that is no function")
@@ -274,15 +293,15 @@ func (x *callOf) eval(r *run, s *scope) any {
 }
 
 func (x *filterOf) eval(r *run, s *scope) any {
-	return x.f(x.args.eval(r, s, x.line, r.eval(x.x, s)))
+	return filterNamed(x.name, x.line)(x.args.eval(r, s, x.line, r.eval(x.x, s)))
 }
 
 func (x *testOf) eval(r *run, s *scope) any {
-	return truth(x.f(x.args.eval(r, s, x.line, r.eval(x.x, s)))) != x.not
+	return truth(testNamed(x.name, x.line)(x.args.eval(r, s, x.line, r.eval(x.x, s)))) != x.not
 }
 
 func (x *negative) eval(r *run, s *scope) any {
-	switch v := r.eval(x.x, s).(type) {
+	switch v := whole(r.eval(x.x, s)).(type) {
 	case int64:
 		return -v
 	case float64:
@@ -315,7 +334,7 @@ func (x *listOf) eval(r *run, s *scope) any {
 	for i, e := range x.items {
 		items[i] = r.eval(e, s)
 	}
-	return NewList(items...)
+	return newSequence(x.kind, items...)
 }
 
 func (x *dictOf) eval(r *run, s *scope) any {
@@ -341,6 +360,7 @@ func (x *arithmetic) eval(r *run, s *scope) any {
 	if x.op == "~" {
 		return r.join(x.line, r.text(x.line, left), r.text(x.line, right))
 	}
+	left, right = whole(left), whole(right)
 	switch a := left.(type) {
 	case string:
 		switch b := right.(type) {
@@ -355,12 +375,12 @@ func (x *arithmetic) eval(r *run, s *scope) any {
 			}
 		}
 	case *List:
-		if b, ok := right.(*List); ok && x.op == "+" {
+		if b, ok := right.(*List); ok && x.op == "+" && a.kind == b.kind && a.kind < aView {
 			r.grow(x.line, 16*(len(a.Items)+len(b.Items)))
-			return NewList(slices.Concat(a.Items, b.Items)...)
+			return newSequence(a.kind, slices.Concat(a.Items, b.Items)...)
 		}
 	case int64:
-		if b, ok := right.(int64); ok && x.op != "/" && x.op != "**" {
+		if b, ok := right.(int64); ok && x.op != "/" && (x.op != "**" || b >= 0) {
 			return x.integers(a, b)
 		}
 	}
@@ -378,6 +398,9 @@ func (r *run) join(line int, a, b string) string {
 }
 
 func (x *arithmetic) integers(a, b int64) any {
+	if x.op != "//" && x.op != "%" && math.Abs(x.floats(float64(a), float64(b))) >= 1<<63 {
+		fail(x.line, "an integer beyond 64 bits")
+	}
 	switch x.op {
 	case "+":
 		return a + b
@@ -385,6 +408,14 @@ func (x *arithmetic) integers(a, b int64) any {
 		return a - b
 	case "*":
 		return a * b
+	case "**":
+		n := int64(1)
+		for ; b > 0; b, a = b/2, a*a {
+			if b%2 == 1 {
+				n *= a
+			}
+		}
+		return n
 	}
 	if b == 0 || b == -1 && a == math.MinInt64 {
 		fail(x.line, "a division by zero")
@@ -399,7 +430,7 @@ func (x *arithmetic) integers(a, b int64) any {
 	return m
 }
 
-func (x *arithmetic) floats(a, b float64) any {
+func (x *arithmetic) floats(a, b float64) float64 {
 	switch x.op {
 	case "+":
 		return a + b
@@ -408,11 +439,7 @@ func (x *arithmetic) floats(a, b float64) any {
 	case "*":
 		return a * b
 	case "**":
-		p := math.Pow(a, b)
-		if p == math.Trunc(p) && math.Abs(p) < 1<<53 && a == math.Trunc(a) && b == math.Trunc(b) {
-			return int64(p)
-		}
-		return p
+		return math.Pow(a, b)
 	}
 	if b == 0 {
 		fail(x.line, "a division by zero")

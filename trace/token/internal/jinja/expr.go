@@ -88,7 +88,7 @@ func (p *parser) binary(level int) expr {
 			if line := p.peek().line; p.punct(op) {
 				right := p.binary(level + 1)
 				if isSafe(x) || isSafe(right) {
-					fail(line, "safe beside an operator is not supported, since it escapes the other side")
+					fail(line, "safe or escape beside an operator is not supported, since it escapes the other side")
 				}
 				x, found = &arithmetic{op, x, right, line}, true
 				break
@@ -102,7 +102,7 @@ func (p *parser) binary(level int) expr {
 
 func isSafe(x expr) bool {
 	f, ok := x.(*filterOf)
-	return ok && f.safe
+	return ok && (f.name == "safe" || f.name == "escape" || f.name == "e")
 }
 
 func (p *parser) unary(filters bool) expr {
@@ -150,13 +150,13 @@ func (p *parser) primary() expr {
 		switch t.text {
 		case "(":
 			if p.punct(")") {
-				return &listOf{}
+				return &listOf{kind: aTuple}
 			}
 			x := p.tuple(p.expression)
 			p.expect(tokPunct, ")")
 			return x
 		case "[":
-			return &listOf{p.items("]")}
+			return &listOf{items: p.items("]")}
 		case "{":
 			return p.dict(t.line)
 		}
@@ -236,7 +236,12 @@ func (p *parser) subscript(x expr, line int) expr {
 // arguments parses those of a call, after its opening mark.
 func (p *parser) arguments() (a arguments) {
 	for !p.punct(")") {
-		if after := p.in[min(p.at+1, len(p.in)-1)]; p.peek().kind == tokName && after.kind == tokPunct &&
+		if p.is(tokPunct, "**") || a.many != nil {
+			p.fail("arguments of a dict, or behind a list of arguments, are not supported")
+		}
+		if p.punct("*") {
+			a.many = p.expression()
+		} else if after := p.in[min(p.at+1, len(p.in)-1)]; p.peek().kind == tokName && after.kind == tokPunct &&
 			after.text == "=" {
 			a.names = append(a.names, p.name())
 			p.at++
@@ -258,12 +263,7 @@ func (p *parser) filters(x expr) expr {
 		line := p.peek().line
 		switch {
 		case p.punct("|"):
-			name := p.name()
-			f, ok := filters[name]
-			if !ok {
-				fail(line, "a filter that is not supported")
-			}
-			x = &filterOf{x, f, p.optional(), line, name == "safe"}
+			x = &filterOf{x, p.name(), p.optional(), line}
 		case p.word("is"):
 			x = p.test(x, line)
 		case p.punct("("):
@@ -284,12 +284,7 @@ func (p *parser) optional() (a arguments) {
 // test parses a test after the word is. Its one argument may stand without parentheses.
 func (p *parser) test(x expr, line int) expr {
 	t := &testOf{x: x, line: line, not: p.word("not")}
-	name := p.name()
-	f, ok := tests[name]
-	if !ok {
-		fail(line, "a test that is not supported")
-	}
-	t.f = f
+	t.name = p.name()
 	next := p.peek()
 	bare := next.kind == tokString || next.kind == tokInt || next.kind == tokFloat ||
 		next.kind == tokPunct && (next.text == "[" || next.text == "{") ||

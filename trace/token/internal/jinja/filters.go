@@ -3,6 +3,8 @@ package jinja
 import (
 	"cmp"
 	"math"
+	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,7 +30,14 @@ var tests = map[string]builtin{
 		return ok || isInteger(c.args[0])
 	},
 	"mapping":  func(c *invocation) any { _, ok := c.args[0].(*Dict); return ok },
-	"iterable": hasItems, "sequence": hasItems,
+	"iterable": hasItems,
+	"sequence": func(c *invocation) any {
+		list, ok := c.args[0].(*List)
+		return hasItems(c) == true && (!ok || list.kind < aView)
+	},
+	"sameas": func(c *invocation) any {
+		return reflect.TypeOf(c.args[0]) == reflect.TypeOf(c.arg(1, "other")) && comparing("==")(c) == true
+	},
 	"callable": func(c *invocation) any {
 		switch c.args[0].(type) {
 		case builtin, Func, *macro:
@@ -40,10 +49,29 @@ var tests = map[string]builtin{
 	"even":        func(c *invocation) any { return c.modulo(2) == 0 },
 	"divisibleby": func(c *invocation) any { return c.modulo(c.number(1, "num", 0)) == 0 },
 	"in":          func(c *invocation) any { return c.r.contains(c.arg(1, ""), c.args[0], c.line) },
-	"equalto":     comparing("=="), "eq": comparing("=="), "sameas": comparing("=="), "ne": comparing("!="),
+	"equalto":     comparing("=="), "eq": comparing("=="), "ne": comparing("!="),
 	"lt": comparing("<"), "le": comparing("<="), "gt": comparing(">"), "ge": comparing(">="),
 	"==": comparing("=="), "!=": comparing("!="), "<": comparing("<"), "<=": comparing("<="), ">": comparing(">"),
 	">=": comparing(">="), "lessthan": comparing("<"), "greaterthan": comparing(">"),
+}
+
+// testNamed looks up a test. One that is not supported fails where it is used, as in Jinja, since a template may
+// ask first, or have it for other servers.
+func testNamed(name string, line int) builtin {
+	f, ok := tests[name]
+	if !ok {
+		fail(line, "the test "+name+" is not supported")
+	}
+	return f
+}
+
+// filterNamed looks up a filter, likewise.
+func filterNamed(name string, line int) builtin {
+	f, ok := filters[name]
+	if !ok {
+		fail(line, "the filter "+name+" is not supported")
+	}
+	return f
 }
 
 func hasItems(c *invocation) any {
@@ -83,7 +111,7 @@ func init() {
 		"count":      func(c *invocation) any { return int64(c.length(c.args[0])) },
 		"upper":      func(c *invocation) any { return strings.ToUpper(c.self()) },
 		"lower":      func(c *invocation) any { return strings.ToLower(c.self()) },
-		"title":      func(c *invocation) any { return title(c.self()) },
+		"title":      func(c *invocation) any { return words.ReplaceAllStringFunc(c.self(), capitalize) },
 		"capitalize": func(c *invocation) any { return capitalize(c.self()) },
 		"string":     func(c *invocation) any { return c.self() },
 		"safe":       func(c *invocation) any { return c.args[0] },
@@ -102,9 +130,9 @@ func init() {
 		"items": func(c *invocation) any {
 			switch d := c.args[0].(type) {
 			case *Dict:
-				return c.items(d)
+				return c.items(d, once)
 			case undefined:
-				return NewList()
+				return newSequence(once)
 			}
 			c.fail("items of something that is no dict")
 			return nil
@@ -134,6 +162,9 @@ func init() {
 	}
 }
 
+// words matches what the filter title begins with a capital. The method of that name knows other words.
+var words = regexp.MustCompile(`[^-\s({\[<]+`)
+
 // self is the text of the value.
 func (c *invocation) self() string {
 	s := c.r.text(c.line, c.args[0])
@@ -160,6 +191,9 @@ func defaulted(c *invocation) any {
 }
 
 func (c *invocation) end(last bool) any {
+	if list, ok := c.args[0].(*List); ok && last && list.kind == once {
+		c.fail(noList)
+	}
 	items := c.r.iterate(c.args[0], c.line)
 	switch {
 	case len(items) == 0:
@@ -177,17 +211,25 @@ func reversed(c *invocation) any {
 	if _, ok := c.args[0].(string); ok {
 		return c.join(NewList(items...), "")
 	}
-	return NewList(items...)
+	return newSequence(once, items...)
 }
 
+// unique keeps the first of the items that are equal: texts without their case, unless it counts.
 func unique(c *invocation) any {
-	var out []any
+	if _, given := c.arg(2, "attribute").(undefined); !given {
+		c.fail("unique takes no attribute here")
+	}
+	seen, out := NewList(), newSequence(once)
 	for _, v := range c.r.iterate(c.args[0], c.line) {
-		if !c.r.contains(NewList(out...), v, c.line) {
-			out = append(out, v)
+		key := v
+		if s, ok := v.(string); ok && !truth(c.arg(1, "case_sensitive")) {
+			key = strings.ToLower(s)
+		}
+		if !c.r.contains(seen, key, c.line) {
+			seen.Items, out.Items = append(seen.Items, key), append(out.Items, v)
 		}
 	}
-	return NewList(out...)
+	return out
 }
 
 // each applies f to every item of the value and returns the list of results.
@@ -258,7 +300,7 @@ func dictSorted(c *invocation) any {
 	if !ok {
 		c.fail("dictsort of something that is no dict")
 	}
-	list := c.items(d)
+	list := c.items(d, aList)
 	at, sign := 0, 1
 	if c.arg(2, "by") == "value" {
 		at = 1
@@ -297,8 +339,11 @@ func toJSON(c *invocation) any {
 }
 
 func indented(c *invocation) any {
-	pad := strings.Repeat(" ", min(max(c.number(1, "width", 4), 0), 64))
-	lines := strings.Split(c.self(), "\n")
+	pad, given := c.arg(1, "width").(string)
+	if !given {
+		pad = strings.Repeat(" ", min(max(c.number(1, "width", 4), 0), 64))
+	}
+	lines := strings.Split(lineEnds.Replace(c.self()), "\n")
 	c.r.grow(c.line, (len(pad)+16)*len(lines))
 	for i := range lines {
 		if i == 0 && !truth(c.arg(2, "first")) || lines[i] == "" && !truth(c.arg(3, "blank")) {
@@ -313,7 +358,7 @@ func indented(c *invocation) any {
 func mapped(c *invocation) any {
 	if a, ok := c.named["attribute"].(string); ok {
 		missing, given := c.named["default"]
-		return NewList(c.each(func(v any) any {
+		return newSequence(once, c.each(func(v any) any {
 			found := c.path(v, a)
 			if _, none := found.(undefined); none && given {
 				return missing
@@ -325,7 +370,7 @@ func mapped(c *invocation) any {
 	if !ok {
 		c.fail("a filter that is not supported")
 	}
-	return NewList(c.each(func(v any) any {
+	return newSequence(once, c.each(func(v any) any {
 		return f(&invocation{r: c.r, line: c.line,
 			args: append([]any{v}, c.args[min(2, len(c.args)):]...), named: c.named})
 	})...)
@@ -351,7 +396,7 @@ func (c *invocation) selected(attribute, keep bool) any {
 			return truth(f(&invocation{r: c.r, line: c.line, args: append([]any{v}, rest[1:]...)}))
 		}
 	}
-	out := NewList()
+	out := newSequence(once)
 	if !truth(c.args[0]) {
 		return out // none among them
 	}
@@ -367,12 +412,15 @@ func (c *invocation) selected(attribute, keep bool) any {
 
 func toInt(c *invocation) any {
 	switch v := c.args[0].(type) {
-	case int64:
+	case int64, bigNumber:
 		return v
 	case float64, bool:
 		f, _ := numeric(v)
 		return int64(f)
 	case string:
+		if base := c.number(2, "base", 10); base != 10 {
+			c.fail("int of another base than 10")
+		}
 		if n, err := strconv.ParseInt(strings.TrimFunc(v, IsSpace), 10, 64); err == nil {
 			return n
 		}
@@ -388,9 +436,13 @@ func toFloat(c *invocation) any {
 		return f
 	}
 	if s, ok := c.args[0].(string); ok {
-		if f, err := strconv.ParseFloat(strings.TrimFunc(s, IsSpace), 64); err == nil {
+		f, err := strconv.ParseFloat(strings.TrimFunc(s, IsSpace), 64)
+		if err == nil || math.IsInf(f, 0) {
 			return f
 		}
+	}
+	if v := c.arg(1, "default"); v != (undefined{}) {
+		return v
 	}
 	return 0.0
 }

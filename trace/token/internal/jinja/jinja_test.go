@@ -70,9 +70,13 @@ func TestCompileRefuses(t *testing.T) {
 		"a\nb{% if x %}":             "line 2 of the template: want endif here",
 		"{% endif %}":                "line 1 of the template: a tag that closes a block that is not open",
 		"{# x":                       "line 1 of the template: a comment that is not closed",
-		"{% include 'x' %}":          "a statement that is not supported",
-		"{{ x | frobnicate }}":       "a filter that is not supported",
-		"{{ x is frobnicated }}":     "a test that is not supported",
+		"{% include 'x' %}":          "the statement include is not supported",
+		"{% filter upper %}":         "the statement filter is not supported",
+		"{{ f(**x) }}":               "arguments of a dict, or behind a list of arguments, are not supported",
+		"{{ x | e + y }}":            "safe or escape beside an operator is not supported",
+		"{% call x %}":               "want a call here",
+		"{% call(y) f() %}":          "a call statement with arguments of its own is not supported",
+		"{{ '\\N{BULLET}' }}":        "a character by its name",
 		"{{ 'x }}":                   "a string that is not closed",
 		"{% break %}":                "a jump outside a loop",
 		"{{ x ? y }}":                "a character that has no meaning here",
@@ -82,7 +86,7 @@ func TestCompileRefuses(t *testing.T) {
 		"{% raw %}":                  "raw that is not closed",
 		"{{ '\\u12' }}":              "an escape that is not whole",
 		"{{ '\\xzz' }}":              "an escape that is no character",
-		"{{ x | safe + y }}":         "safe beside an operator is not supported",
+		"{{ x | safe + y }}":         "safe or escape beside an operator is not supported",
 		"{{ " + strings.Repeat("(", 300) + "1" + strings.Repeat(")", 300) + " }}": "nested too deeply",
 		"{{ 1" + strings.Repeat("+1", 2000) + " }}":                               "too many operators in a row",
 		"{{ x" + strings.Repeat(".x", 2000) + " }}":                               "too many operators in a row",
@@ -92,6 +96,30 @@ func TestCompileRefuses(t *testing.T) {
 		_, err := Compile(source)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.40q: %v, want %s", source, err, want)
+		}
+	}
+}
+
+// What other renderings of Jinja have and this one has not fails by name, once it is reached.
+func TestRenderRefuses(t *testing.T) {
+	for source, want := range map[string]string{
+		"{{ x | frobnicate }}":                     "the filter frobnicate is not supported",
+		"{{ '%s' | format(1) }}":                   "the filter format is not supported",
+		"{{ x is frobnicated }}":                   "the test frobnicated is not supported",
+		"{{ 'a'.partition(' ') }}":                 "the method partition, which is not supported",
+		"{{ f(1) }}":                               "a call of f, which is not defined",
+		"{{ [1] | map('string') }}":                "put | list behind it",
+		"{{ {'a': 1}.items() }}":                   "put | list behind it",
+		"{{ ([1] | select)[0] }}":                  "put | list behind it",
+		"{{ {'a': 1}.keys()[:1] }}":                "put | list behind it",
+		"{{ 'a'.startswith('a', 1) }}":             "takes no place here",
+		"{{ 9223372036854775807 + 1 }}":            "an integer beyond 64 bits",
+		"{{ '1f' | int(0, 16) }}":                  "int of another base",
+		"{{ 'a\n'.splitlines(true) }}":             "splitlines keeps no line ends",
+		"{{ [1] | unique(attribute='a') | list }}": "unique takes no attribute",
+	} {
+		if got, err := renderText(source, nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s gives %q, %v, want %s", source, got, err, want)
 		}
 	}
 }

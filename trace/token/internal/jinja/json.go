@@ -132,6 +132,7 @@ func (e *encoder) value(v any, depth int) {
 	case string:
 		e.text(v)
 	case *List:
+		e.unsupported = v.kind >= aView
 		e.many('[', ']', len(v.Items), depth, func(i int) { e.value(v.Items[i], depth+1) })
 	case *Dict:
 		keys := v.keys

@@ -236,7 +236,7 @@ func (l *lexer) number(rest string) {
 	for n < len(rest) && (isDigit(rest[n]) || rest[n] == '_') {
 		n++
 	}
-	if n+1 < len(rest) && rest[n] == '.' && isDigit(rest[n+1]) {
+	if item := l.src[l.at-1] == '.'; !item && n+1 < len(rest) && rest[n] == '.' && isDigit(rest[n+1]) {
 		kind = tokFloat
 		for n++; n < len(rest) && isDigit(rest[n]); n++ {
 		}

@@ -87,7 +87,7 @@ func (p *parser) body() (nodes []node) {
 			nodes = append(nodes, data{t.text})
 		case tokOpen:
 			if t.text == "{{" {
-				nodes = append(nodes, &output{p.expression(), t.line})
+				nodes = append(nodes, &output{p.tuple(p.expression), t.line})
 				p.expect(tokClose, "}}")
 				continue
 			}
@@ -101,7 +101,7 @@ func (p *parser) body() (nodes []node) {
 
 // closing are the names that close or part what is open.
 var closing = map[string]bool{"elif": true, "else": true, "endif": true, "endfor": true, "endmacro": true,
-	"endset": true, "endgeneration": true}
+	"endset": true, "endgeneration": true, "endcall": true}
 
 // end consumes a closing tag whose opening mark was read.
 func (p *parser) end(name string) {
@@ -122,6 +122,8 @@ func (p *parser) statement() []node {
 		return []node{p.assign(line)}
 	case "macro":
 		return []node{p.macro()}
+	case "call":
+		return []node{p.called(line)}
 	case "generation": // transformers marks what the model said
 		p.expect(tokClose, "%}")
 		body := p.body()
@@ -137,8 +139,21 @@ func (p *parser) statement() []node {
 		}
 		return []node{jump{resumed}}
 	}
-	fail(line, "a statement that is not supported: if, for, set, macro, break, continue, generation and raw are")
+	fail(line, "the statement "+p.in[p.at-1].text+" is not supported: if, for, set, macro, call, break, continue, "+
+		"generation and raw are")
 	return nil
+}
+
+// called parses a call of a macro that may render the statements up to endcall, by calling caller.
+func (p *parser) called(line int) node {
+	if p.is(tokPunct, "(") {
+		p.fail("a call statement with arguments of its own is not supported")
+	}
+	x, ok := p.expression().(*callOf)
+	if !ok {
+		p.fail("want a call here")
+	}
+	return &callBlock{x, p.macroBody("endcall"), line}
 }
 
 func (p *parser) branch() node {
@@ -228,13 +243,19 @@ func (p *parser) macro() node {
 			p.expect(tokPunct, ",")
 		}
 	}
+	m.body = p.macroBody("endmacro")
+	return &define{m}
+}
+
+// macroBody parses the statements of a macro up to its end.
+func (p *parser) macroBody(end string) []node {
 	p.expect(tokClose, "%}")
 	loops := p.loops
 	p.loops = 0
-	m.body = p.body()
+	body := p.body()
 	p.loops = loops
-	p.end("endmacro")
-	return &define{m}
+	p.end(end)
+	return body
 }
 
 // tuple parses an expression, or several with commas between them.
@@ -243,7 +264,7 @@ func (p *parser) tuple(one func() expr) expr {
 	if !p.is(tokPunct, ",") {
 		return first
 	}
-	list := &listOf{[]expr{first}}
+	list := &listOf{[]expr{first}, aTuple}
 	for p.punct(",") {
 		if p.peek().kind == tokClose || p.is(tokPunct, ")") {
 			break
@@ -256,7 +277,7 @@ func (p *parser) tuple(one func() expr) expr {
 func parseInt(s string, line int) any {
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil {
-		fail(line, "a number that is too large")
+		return bigNumber(s)
 	}
 	return n
 }

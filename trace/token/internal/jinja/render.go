@@ -3,6 +3,7 @@ package jinja
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -138,7 +139,12 @@ type (
 	define struct {
 		m *macro
 	}
-	jump struct{ to flow }
+	jump      struct{ to flow }
+	callBlock struct {
+		call *callOf
+		body []node // that the macro renders by caller()
+		line int
+	}
 )
 
 func (n data) exec(r *run, _ *scope, out *strings.Builder) flow {
@@ -169,6 +175,18 @@ func (n *define) exec(_ *run, s *scope, _ *strings.Builder) flow {
 	m := *n.m
 	m.in = s
 	s.set(m.name, &m)
+	return onward
+}
+
+func (n *callBlock) exec(r *run, s *scope, out *strings.Builder) flow {
+	m, ok := r.eval(n.call.fn, s).(*macro)
+	if !ok {
+		fail(n.line, "a call statement of something that is no macro")
+	}
+	c := n.call.args.eval(r, s, n.line)
+	text := m.call(c, &macro{name: "caller", body: n.body, in: s}).(string)
+	r.grow(n.line, len(text))
+	out.WriteString(text)
 	return onward
 }
 
@@ -225,16 +243,21 @@ func (n *loop) exec(r *run, s *scope, out *strings.Builder) flow {
 	if len(items) == 0 {
 		return r.exec(n.nothing, &scope{up: s}, out)
 	}
-	state := &loopState{items: items}
+	state, whole := &loopState{items: items}, false
 	for i, v := range items {
 		r.spend(n.line, 1)
 		state.at = i
 		inner := &scope{vars: make(map[string]any, 4), up: s}
 		inner.set("loop", state)
 		r.bind(inner, n.names, v, n.line)
-		if r.exec(n.body, inner, out) == broken {
+		ended := r.exec(n.body, inner, out)
+		whole = whole || ended == onward
+		if ended == broken {
 			break
 		}
+	}
+	if !whole { // Jinja takes a loop that never came to the end of its statements for one without items
+		return r.exec(n.nothing, &scope{up: s}, out)
 	}
 	return onward
 }
@@ -292,7 +315,8 @@ type macro struct {
 	in       *scope
 }
 
-func (m *macro) call(c *invocation) any {
+// call renders a macro; caller is the one of a call statement, or nil.
+func (m *macro) call(c *invocation, caller *macro) any {
 	r := c.r
 	if r.depth--; r.depth < 0 {
 		c.fail("macros that call each other too deeply")
@@ -301,7 +325,15 @@ func (m *macro) call(c *invocation) any {
 	if len(c.args) > len(m.names) {
 		c.fail("a macro with more arguments than it takes")
 	}
+	for _, name := range c.names {
+		if !slices.Contains(m.names, name) {
+			c.fail("a macro that takes no argument " + name)
+		}
+	}
 	inner := &scope{vars: make(map[string]any, len(m.names)), up: m.in}
+	if caller != nil {
+		inner.set("caller", caller)
+	}
 	for i, name := range m.names {
 		v := c.arg(i, name)
 		_, missing := v.(undefined)

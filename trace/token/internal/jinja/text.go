@@ -17,7 +17,7 @@ func unescaped(s string, line int) string {
 		return s
 	}
 	simple := map[byte]string{'n': "\n", 't': "\t", 'r': "\r", '\\': "\\", '\'': "'", '"': `"`, 'a': "\a", 'b': "\b",
-		'f': "\f", 'v': "\v", '\n': "", '0': "\x00"}
+		'f': "\f", 'v': "\v", '\n': ""}
 	hex := map[byte]int{'x': 2, 'u': 4, 'U': 8}
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -31,7 +31,19 @@ func unescaped(s string, line int) string {
 			continue
 		}
 		n := hex[s[i]]
-		if n == 0 {
+		octal := 0
+		for octal < 3 && i+octal < len(s) && s[i+octal] >= '0' && s[i+octal] <= '7' {
+			octal++
+		}
+		switch {
+		case octal > 0:
+			r, _ := strconv.ParseUint(s[i:i+octal], 8, 32)
+			b.WriteRune(rune(r))
+			i += octal - 1
+			continue
+		case s[i] == 'N':
+			fail(line, "a character by its name: give its number")
+		case n == 0:
 			b.WriteString(s[i-1 : i+1]) // Python leaves unknown escapes as they are
 			continue
 		}
@@ -65,7 +77,7 @@ func floatText(f float64) string {
 	case math.IsNaN(f):
 		return "nan"
 	case math.IsInf(f, 0):
-		return strings.TrimPrefix(strconv.FormatFloat(f, 'g', -1, 64), "+")
+		return strings.ToLower(strings.TrimPrefix(strconv.FormatFloat(f, 'g', -1, 64), "+"))
 	}
 	if a := math.Abs(f); a != 0 && (a < 1e-4 || a >= 1e16) {
 		return strconv.FormatFloat(f, 'e', -1, 64)

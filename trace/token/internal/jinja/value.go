@@ -7,11 +7,30 @@ import (
 	"unicode/utf8"
 )
 
-// A List is a list of values.
-type List struct{ Items []any }
+// A List is a list of values, or another kind of a sequence.
+type List struct {
+	Items []any
+	kind  sequence
+}
+
+// A sequence is what Python has in the place of a list.
+type sequence uint8
+
+const (
+	aList  sequence = iota
+	aTuple          // printed in parentheses, and not equal to a list
+	aView           // what items, keys, values and range give: without items by number, a text or JSON
+	once            // what filters such as map give: a view that is true, has no length and is empty once it was read
+)
 
 // NewList makes a list.
-func NewList(items ...any) *List { return &List{items} }
+func NewList(items ...any) *List { return &List{Items: items} }
+
+// newSequence makes a sequence of another kind.
+func newSequence(kind sequence, items ...any) *List { return &List{items, kind} }
+
+// noList says what to do about a view where Python wants a list.
+const noList = "what a filter, or items, keys, values or range, gives is no list here: put | list behind it"
 
 // A Dict maps strings, or integers, to values and keeps the order in which they were set.
 type Dict struct {
@@ -85,6 +104,7 @@ type invocation struct {
 	line  int
 	args  []any
 	named map[string]any
+	names []string // of named, in their order
 }
 
 func (c *invocation) fail(what string) { fail(c.line, what) }
@@ -141,7 +161,7 @@ func truth(v any) bool {
 	case string:
 		return v != ""
 	case *List:
-		return len(v.Items) > 0
+		return len(v.Items) > 0 || v.kind == once
 	case *Dict:
 		return v.Len() > 0
 	}
@@ -178,7 +198,7 @@ func (r *run) equal(a, b any, line, depth int) bool {
 		return a == b
 	case *List:
 		t, ok := b.(*List)
-		return ok && (a == t || slices.EqualFunc(a.Items, t.Items, func(x, y any) bool {
+		return ok && (a == t || a.kind == t.kind && slices.EqualFunc(a.Items, t.Items, func(x, y any) bool {
 			return r.equal(x, y, line, depth+1)
 		}))
 	case *Dict:
@@ -202,6 +222,15 @@ func (r *run) equal(a, b any, line, depth int) bool {
 		return a == b
 	}
 	return false // functions
+}
+
+// whole is v, or the integer that Python takes a boolean for.
+func whole(v any) any {
+	if _, ok := v.(bool); !ok {
+		return v
+	}
+	f, _ := numeric(v)
+	return int64(f)
 }
 
 // numeric is the value of a number or of a boolean.
@@ -249,14 +278,23 @@ func (r *run) repr(b *strings.Builder, v any, line, depth int) {
 		b.WriteString(quote(v))
 	case *List:
 		r.grow(line, 2+2*len(v.Items))
-		b.WriteByte('[')
+		marks := "[]"
+		switch {
+		case v.kind >= aView:
+			fail(line, noList)
+		case v.kind == aTuple && len(v.Items) == 1:
+			marks = "(,)"
+		case v.kind == aTuple:
+			marks = "()"
+		}
+		b.WriteString(marks[:1])
 		for i, x := range v.Items {
 			if i > 0 {
 				b.WriteString(", ")
 			}
 			r.repr(b, x, line, depth+1)
 		}
-		b.WriteByte(']')
+		b.WriteString(marks[1:])
 		return
 	case *Dict:
 		r.grow(line, 2)
@@ -305,6 +343,9 @@ func (c *invocation) length(v any) int {
 	case string:
 		return runes(v)
 	case *List:
+		if v.kind == once {
+			c.fail(noList)
+		}
 		return len(v.Items)
 	case *Dict:
 		return v.Len()
@@ -319,7 +360,11 @@ func (r *run) iterate(v any, line int) []any {
 	case undefined:
 		return nil
 	case *List:
-		return v.Items
+		items := v.Items
+		if v.kind == once {
+			v.Items = nil
+		}
+		return items
 	case *Dict:
 		r.grow(line, 16*v.Len())
 		out := make([]any, v.Len())

@@ -80,6 +80,28 @@ a{# comment #}b{#- strip -#} c {%- raw %}{{ x }}{% y %}{% endraw -%} d
 {{ f(1, 2, 3) if false }}{{ (1, 2)[0] }} {{ [1, 2,] }} {{ {'a': 1,} }}
 {{ text | upper | lower | length }} {{ text|trim|length + 1 }} {{ (list | length) - 1 }} {{ list|length - 1 }} {{ -1 | abs }}
 {{ n is not none }} {{ not n is none }} {{ n is defined and d.z == 1 or false }} {{ text == 'Hello World' and 'x' }}
+{{ (1, 2) }} {{ (1,) }} {{ () }} {{ [(1, 'a')] }} {{ d.items() | list }} {{ d | dictsort }} {{ (d.items() | list)[0][1] }} {{ 1, 2 }} {{ (1,) + (2,) }} {{ (1, 2) == [1, 2] }} {{ (1, 2) == (1, 2) }} {{ (1, 2)[1:] }} {{ (1, 2) | tojson }}
+{{ [1] + (2,) }}
+{{ 'yes' if messages | selectattr('role', 'equalto', 'nobody') else 'no' }} {{ 'yes' if [] | map('upper') else 'no' }} {{ 'yes' if [] | select | list else 'no' }} {{ words | map('upper') is sequence }} {{ words | reverse is iterable }}
+{% set it = words | map('upper') %}{{ it | list }}{{ it | list }}{% set it = messages | selectattr('role', 'equalto', 'user') %}{% for m in it %}{{ m.role }}{% endfor %}{% for m in it %}{{ m.role }}{% endfor %}
+{{ messages | selectattr('role', 'equalto', 'user') | length }}
+{{ messages | rejectattr('role', 'equalto', 'user') | last }}
+{{ words | map('upper') | tojson }}
+{{ d.items() | tojson }}
+{{ dict(z=1, a=2, m=3) }} {{ dict({'q': 0}, z=1, a=2) }} {% set ns = namespace(z=1, a=2) %}{{ ns.z }}{{ ns.a }}
+{% macro f(a, b=3) %}{{ a }}{{ b }}{% endmacro %}{{ f(*[1, 2]) }} {{ f(*[1]) }} {{ f(0, *[2]) }} {% set fs = [f] %}{{ fs[0](*[[7]][0]) }}
+{% macro f(a) %}{{ a }}{% endmacro %}{{ f(b=2) }}
+{% macro w(a) %}<{{ a }}{{ caller() }}>{% endmacro %}{% set n = 'n' %}{% call w('q') %}in {{ n }}{% endcall %}{% call w(a=2) %}{% for x in list %}{{ x }}{% endfor %}{% endcall %}
+{% macro w(a) %}{{ caller is defined }}{% endmacro %}{{ w(1) }}{% call w(1) %}{% endcall %}
+{{ yes + 1 }} {{ yes * 2 }} {{ -yes }} {{ 7 // yes }} {{ 'a' * yes }} {{ n is eq d.z + 6 }} {{ 2 ** 3 ** 2 }} {{ 2 ** 62 }} {{ 2.0 ** 3 }} {{ 2 ** -1 }} {{ 4 ** 0.5 }} {{ (-3) ** 3 }} {{ 0 ** 0 }} {{ 10 ** 18 }}
+{{ 99999999999999999999 }} {{ big | int }} {{ big == 12345678901234567890123 }} {{ 'inf' | float }} {{ '1e400' | float }} {{ 'x' | float(1.5) }} {{ 'x' | float(default=2) }} {{ 'x' | float }}
+{{ 1 is sameas 1 }} {{ 1 is sameas true }} {{ yes is sameas true }} {{ 1 is sameas 1.0 }} {{ nothing is sameas none }} {{ empty is sameas false }}
+{{ ['a', 'A', 'b'] | unique | list }} {{ 'aBA' | unique | list }} {{ ['a', 'A', 'b'] | unique(true) | list }} {{ [1, 1.0, 2] | unique | list }}
+{{ "it's" | title }} {{ "it's".title() }} {{ 'a-b_c d(e [f' | title }} {{ 'snake_case' | title }} {{ 'hELLO' | title }}
+{{ '\101\7\0' | tojson }} {{ '\60' }} {{ 'a\nb\r\nc\rd\x0be\x85f\u2028g'.splitlines() }} {{ 'a\n\n'.splitlines() }} {{ 'a\nb' | indent('> ') }} {{ 'a\r\nb\n' | indent }}|
+{% for x in list %}{% break %}{% else %}n{% endfor %}{% for x in list %}{% continue %}{% else %}m{% endfor %}{% for x in list %}{% if x == 1 %}{% break %}{% endif %}{% else %}k{% endfor %}
+{{ 'yes' if true else (n | frobnicate) }}{% if false %}{{ n | frobnicate }}{% endif %}{% if false %}{{ n is frobnicated }}{% endif %}
+{% set m = [[1, [2, 3]]] %}{{ m.0.1 }} {{ m.0.1.1 }} {{ 1.5 }}
 {{ true }} {{ True }} {{ none }} {{ None }} {{ false }}
 """.strip("\n").split("\n")
 
