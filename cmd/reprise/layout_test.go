@@ -65,7 +65,7 @@ var mayImport = map[string]string{
 	"replay/host":        "",
 	"replay/engine":      "trace trace/quantity trace/token trace/block replay/hardware replay/openai replay/pace trace/ending trace/sample replay/result trace/fleet",
 	"replay/hardware":    "trace/doc trace/nonfinite",
-	"replay/report":      "trace trace/usage trace/profile trace/quantity replay/result replay/scrape replay/host trace/doc trace/sample trace/textpage replay/figure",
+	"replay/report":      "trace trace/ending trace/usage trace/profile trace/quantity replay/result replay/scrape replay/host trace/doc trace/sample trace/textpage replay/figure",
 	"replay/contract":    "trace trace/quantity trace/doc trace/sample trace/strictyaml replay/result replay/report replay/figure",
 	"replay/scenario":    "trace trace/doc trace/quantity trace/strictyaml replay/result replay/report",
 	"replay/peer":        "trace trace/sample replay/result replay/report",

@@ -16,6 +16,7 @@ import (
 	"reprise/replay/bench"
 	"reprise/replay/compare"
 	"reprise/replay/result"
+	"reprise/trace/arrival"
 	"reprise/trace/doc"
 )
 
@@ -53,11 +54,14 @@ func (f *roundFlags) plan(cmd *cobra.Command, workload string, recorded map[stri
 			return p, cli.Usagef("--seed: want a whole number")
 		}
 	}
-	if p.Warmup == "" && f.duration > 0 { // of how many requests come in that time, only the run can tell
-		p.Warmup = min(f.duration/10, mostWarmup).String()
+	n := rows.Rows()
+	if p.Warmup == "" && f.duration > 0 {
+		process, err := arrival.ParseProcess(f.load.Rate)
+		if n = int64(process.Rate() * f.duration.Seconds()); err != nil || n <= 0 { // only the run can tell
+			p.Warmup = min(f.duration/10, mostWarmup).String()
+		}
 	}
 	if p.Warmup == "" {
-		n := rows.Rows()
 		if f.maxRequests > 0 {
 			n = min(n, f.maxRequests)
 		}

@@ -88,7 +88,7 @@ func (f *roundFlags) register(cmd *cobra.Command) {
 	loadRest.Int64Var(&f.maxRequests, "max-requests", 0, "send only the first rows; 0 is all")
 	loadRest.StringVar(&f.warmup, "warmup", "",
 		"leave the first requests of every run out of all figures: a number or a `span`. Default: a tenth, at most "+
-			"50 requests; of --duration a tenth, at most 10s")
+			"50 requests, or 10s where --duration has no rate")
 	loadRest.StringVar(&f.cooldown, "cooldown", "", "")
 	rounds.BoolVar(&f.dry, "dry-run", false, dryRunUsage)
 	flags.Demote(fl, "seed")

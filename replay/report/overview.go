@@ -92,7 +92,7 @@ func runFacts(s *Summary) []doc.Fact {
 	g.define("prompt_tokens", "Prompts", unit(t.PromptTokensPerS, "tok/s"),
 		doc.Brief(tok.Prompt)+" in all"+estimateNote(s.PromptEstimates(), r.Succeeded)+uncached)
 	g.define("output_tokens", "Output", unit(t.OutputTokensPerS, "tok/s"), doc.Brief(tok.Output)+" in all"+
-		perEvent+outputsForced(s)+estimateNote(s.OutputEstimates(), r.Succeeded))
+		perEvent+outputsForced(&s.Run)+estimateNote(s.OutputEstimates(), r.Succeeded)+atLimit(s))
 	if goals := s.Goodput; goals != nil {
 		met := func(label string, of Good) {
 			g.define("goodput", label, unit(of.PerS, "req/s"), fmt.Sprintf("%s met %s",
@@ -149,19 +149,24 @@ func runFacts(s *Summary) []doc.Fact {
 	return g.Facts
 }
 
-// outputsForced says whether a real server was to keep to lengths, where the run tells what it asked for, and how many
-// of the answers that it could end by itself it did not.
-func outputsForced(s *Summary) string {
-	switch forced := string(s.Run.Sampling["ignore_eos"]); {
-	case s.Run.Simulated != "" || s.Run.Sampling == nil:
+// outputsForced says whether a real server was to keep to lengths, where the run tells what it asked for.
+func outputsForced(run *result.Run) string {
+	switch forced := string(run.Sampling["ignore_eos"]); {
+	case run.Simulated != "" || run.Sampling == nil:
 		return ""
 	case forced == "true":
 		return ", lengths forced"
-	case s.Tokens.AtLimit > 0:
-		return fmt.Sprintf(", lengths not forced: %s of %s answers ended at the limit", doc.Brief(s.Tokens.AtLimit),
-			doc.Brief(s.Requests.Succeeded))
 	}
 	return ", lengths not forced"
+}
+
+// atLimit says how many answers that a server could end by itself went on to their limit.
+func atLimit(s *Summary) string {
+	if s.Tokens.AtLimit == 0 || s.Run.Simulated != "" || string(s.Run.Sampling["ignore_eos"]) == "true" {
+		return ""
+	}
+	return fmt.Sprintf("; %s of %s answers ended at their limit", doc.Brief(s.Tokens.AtLimit),
+		doc.Brief(s.Requests.Succeeded))
 }
 
 // drift says how far a causal run moved later turns.
