@@ -160,9 +160,3 @@ func TestAgentsWithoutTokens(t *testing.T) {
 		}
 	}
 }
-
-func fuzzDocumented(f *testing.F, format Format, broken string) {
-	f.Add([]byte(format.Example))
-	f.Add([]byte(broken))
-	f.Fuzz(func(t *testing.T, in []byte) { fuzz(t, in, Options{Format: format.Name}) })
-}

@@ -360,15 +360,6 @@ func TestServeGenPublishedDraws(t *testing.T) {
 	}
 }
 
-// addTo adds the distribution to weights, times n.
-func (p *pmf) addTo(weights map[int32]float64, n float64) {
-	below := uint64(0)
-	for i, v := range p.values {
-		weights[v] += n * float64(uint64(p.tops[i])+1-below) / (1 << 32)
-		below = uint64(p.tops[i]) + 1
-	}
-}
-
 // describe returns the mean and the quantiles 0.5, 0.9 and 0.99.
 func describe(weights map[int32]float64) (d [4]float64) {
 	var values []int32
